@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -380,6 +380,15 @@ class ContributionHistogram(ByDigest):
             self.num_users, self.num_rows, median, n / m, self.max_size, float(self.share_held_by_heaviest(0.01)),
             max(gini, 0.0),
         )  # fmt: skip
+
+
+def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
+    """Rank the rows of each user 0, 1, 2 … in the order of their keys, shape of ``users``; rows stand in any order."""
+    order = np.lexsort((np.asarray(keys), users))
+    sorted_users = users[order]
+    ranks = np.empty(users.size, dtype=np.int64)
+    ranks[order] = np.arange(users.size) - np.searchsorted(sorted_users, sorted_users)
+    return ranks
 
 
 def log_spaced(low: float, high: float, points: int, extra: Sequence[float] = ()) -> FloatArray:

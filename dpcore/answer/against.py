@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 
-T = TypeVar("T")
-
 EPSILON_STEPS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7,
     1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0,
@@ -36,7 +34,8 @@ EPSILON_LIMITS = (0.01, 30.0)
 """Smallest and largest ε of the curves."""
 COARSE_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """The values of ε if each takes seconds."""
-MAX_CACHED = 256
+MAX_CACHED_EPSILONS = 256
+"""How many values of ε a comparison keeps costly functions at."""
 KEY_EPSILON = 1.0
 """The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
 USER_SHARES = (0.5, 0.9, 0.95, 0.99)
@@ -75,7 +74,6 @@ class BoundComparison:
         compute_errors: The error at an ε and at bounds, shape (k,); None if candidates are not compared.
         contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
         users: Users who have each, shape (n,).
-        loss_heading: The heading of the column for what a bound removes.
         is_integer: Whether a bound is a whole number.
         is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
         caption: The meaning of the numbers, a sentence below the table; empty if the axes are clear.
@@ -89,7 +87,6 @@ class BoundComparison:
     compute_errors: Callable[[float, FloatArray], FloatArray] | None = None
     contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
     users: IntArray = ()  # type: ignore[assignment]
-    loss_heading: str = "Rows left out"
     is_integer: bool = True
     is_slow: bool = False
     caption: str = ""
@@ -143,20 +140,6 @@ def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, Flo
     crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if low <= epsilon <= high]
     grid = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
     return grid, comparison.compute_errors(grid)
-
-
-def cache_by_epsilon(compute: Callable[[float], T]) -> Callable[[float], T]:
-    """Wrap a function of ε so that it computes each ε once. The cache lives as long as the comparison."""
-    values: dict[float, T] = {}
-
-    def compute_once(epsilon: float) -> T:
-        if epsilon not in values:
-            if len(values) >= MAX_CACHED:
-                values.clear()
-            values[epsilon] = compute(epsilon)
-        return values[epsilon]
-
-    return compute_once
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------
@@ -236,7 +219,7 @@ def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float
     return [number for number in numbers if f"{number:.0e}".startswith("1")]
 
 
-def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundComparison) -> list[dict[str, str]]:
+def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]:
     """Tabulate the candidates, by heading."""
     smallest_error = min(candidate.error for candidate in candidates)
     return [
@@ -247,7 +230,7 @@ def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundCompar
             "Against the best": ""
             if candidate.error == smallest_error
             else wording.change(candidate.error, smallest_error),
-            comparison.loss_heading: wording.percent(candidate.lost_share),
+            "Above the bound": wording.percent(candidate.lost_share),
             "Users over it": wording.number(candidate.num_affected),
         }
         for candidate in candidates
@@ -266,7 +249,7 @@ def plot_best(
     epsilon: float,
     current_best: tuple[float, float] | None,
     disclosure: Provenance,
-) -> tuple[Plot, Plot]:
+) -> tuple[Plot, ...]:
     """Plot the best bound, and its error, over ε.
 
     Args:
@@ -277,11 +260,35 @@ def plot_best(
         current_best: The best bound there and its error; None where that is not known.
         disclosure: Of the data.
     """
-    bound, error = (None, None) if current_best is None else current_best
-    return (
-        _plot_curve(name, "bound", "best_bound", comparison.bound_axis, curves, epsilon, bound, disclosure),
-        _plot_curve(name, "error", "error", comparison.error_axis, curves, epsilon, error, disclosure),
-    )
+    bound, error = current_best or (0.0, 0.0)
+    plots = []
+    for quantity, column, axis, values, current_value in (
+        ("bound", "best_bound", comparison.bound_axis, curves.bounds, bound),
+        ("error", "error", comparison.error_axis, curves.errors, error),
+    ):
+        items: list[Item] = [
+            Curve("best at each ε", Column("epsilon", curves.epsilons), Column(column, values), Style.TOTAL),
+            Level("ε in use", epsilon, is_vertical=True),
+        ]
+        if current_value > 0.0:
+            items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
+        ends = [
+            f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
+            for i in (0, -1)
+            if values.size
+        ]
+        plot = Plot(
+            f"{name}-{quantity}-over-epsilon",
+            f"Best {quantity} over ε",
+            f"The best {quantity} goes from {' to '.join(ends)}.",
+            EPSILON_AXIS,
+            _build_axis(axis),
+            items,
+            disclosure,
+            height=340,
+        )
+        plots.append(plot)
+    return tuple(plots)
 
 
 def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance) -> Plot:
@@ -311,40 +318,6 @@ def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclo
         _build_axis(comparison.axis),
         (*items, Level("ε in use", epsilon, is_vertical=True)),
         disclosure,
-    )
-
-
-def _plot_curve(
-    name: str,
-    quantity: str,
-    column: str,
-    axis: str,
-    curves: BoundCurves,
-    epsilon: float,
-    current_value: float | None,
-    disclosure: Provenance,
-) -> Plot:
-    values = curves.bounds if quantity == "bound" else curves.errors
-    items: list[Item] = [
-        Curve("best at each ε", Column("epsilon", curves.epsilons), Column(column, values), Style.TOTAL),
-        Level("ε in use", epsilon, is_vertical=True),
-    ]
-    if current_value is not None and current_value > 0.0:
-        items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
-    ends = [
-        f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
-        for i in (0, -1)
-        if values.size
-    ]
-    return Plot(
-        f"{name}-{quantity}-over-epsilon",
-        f"Best {quantity} over ε",
-        f"The best {quantity} goes from {' to '.join(ends)}.",
-        EPSILON_AXIS,
-        _build_axis(axis),
-        items,
-        disclosure,
-        height=340,
     )
 
 
@@ -417,7 +390,7 @@ def show_over_epsilon(
         yield Figures(plot_best(name, comparison, curves, epsilon, best, provenance))
     if comparison.compute_errors is not None:
         yield "**Bounds that people take**, beside the best one at this ε"
-        rows = tabulate_candidates(list_candidates(comparison, epsilon), comparison)
+        rows = tabulate_candidates(list_candidates(comparison, epsilon))
         yield Table(rows, "Candidate bounds with their errors", full=True)
         error = comparison.error_axis
         axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer.handle import MAX_USERS, UserBars
-from dpcore.answer.limits import SMALLEST_PART as SMALLEST_PART
 from dpcore.answer.limits import Limits
-from dpcore.answer.limits import fit_limits as fit_limits
 from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced

@@ -93,9 +93,6 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     if library is not None:
         sys.stdout.write(reply.code(library))
         _, written_form = reply.program(library)
-        first, *_ = reply.forms
-        if written_form != first:
-            print(f"{library} has no program for: {first}.", file=sys.stderr)
         if other_forms := ", ".join(form for form in reply.forms if form != written_form):
             message = f"The program is for: {written_form}. The app also writes: {other_forms}."
             print(message, file=sys.stderr)
@@ -152,8 +149,7 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
     doc = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc, flags=re.MULTILINE))
     group = parser.add_argument_group(
-        "a private draw",
-        "The bound is drawn from the data with an ε of its own: it costs at every call.",
+        "a private draw", "The bound is drawn from the data with an ε of its own: it costs at every call."
     )
     group.add_argument(
         "--draw",

@@ -34,20 +34,6 @@ def capital(text: str) -> str:
     return (text[:1].upper() if text[:1].isascii() else text[:1]) + text[1:]
 
 
-def apart(first: float, second: float, digits: int = 4) -> tuple[str, str]:
-    """Format two numbers with at least so many digits that they differ; equal numbers get equal texts."""
-    for num_digits in range(digits, 18):
-        texts = number(first, num_digits), number(second, num_digits)
-        if first == second or _value(texts[0]) != _value(texts[1]):
-            return texts
-    return repr(first), repr(second)
-
-
-def _value(text: str) -> float:
-    """Convert a formatted number back."""
-    return float(text.replace(",", "").replace("−", "-").replace("∞", "inf").replace("not defined", "nan"))
-
-
 def digits(value: float) -> str:
     """Format all digits of ``value``, as a program reads them: ``0.00001``, ``1234.5``, ``1e-7``.
 

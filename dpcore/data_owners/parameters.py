@@ -42,7 +42,7 @@ class OwnersSource(Option):
 
 ENTRY_RULE: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
 """Of the numbers of entered owners."""
-CONSTANT_HELP = "What O(·) hides; the paper leaves it open."
+CONSTANT_HELP = "The factor that O(·) hides in the paper, which leaves it open."
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,19 @@ class OwnersParameters(Parameters):
     owners: int = of_data.number(
         64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTRY_RULE
     )
-    """Who would train together."""
+    """The data owners who could train together."""
     records: int = of_data.number(
         100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTRY_RULE
     )
-    """Of every owner; *More settings* reads unequal ones from data."""
+    """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
     shared: int = public.number(
         7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
     )
-    """Parameters that all owners share."""
+    """The parameters of the part of the model that all owners share."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
-    """Or each *user* of the data in use."""
+    """Owners of equal size as entered, or each user of the data in use as one owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
-    """One record, all records of a user, or everything that an owner has."""
+    """What privacy hides: one record, all records of a user, or everything that an owner has."""
     records_per_user: float | None = of_data.number(
         None,
         "Records per user, m/r",
@@ -75,19 +75,19 @@ class OwnersParameters(Parameters):
         is_integer=True,
         only_with=("unit", (Unit.USER,)),
     )
-    """Every owner has r users."""
+    """The records of one user; an owner with m records has r users."""
     delta: float = public.number(1e-5, "δ", (1e-15, 0.5), name="δ")
-    """Well below 1/n."""
+    """The probability with which ε may fail to hold. Choose it well below 1/n."""
     personal: int = public.number(
         0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
     )
-    """Of each owner's own part: under joint privacy without noise."""
+    """The parameters that each owner fits for itself. Joint privacy adds no noise to them."""
     personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
-    """How far apart personal parts can lie; 0 for no personal part."""
+    """The largest distance between two personal parts; 0 for no personal part."""
     shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")
-    """How far apart shared parts can lie."""
+    """The largest distance between two shared parts."""
     lipschitz: float = public.number(1.0, "Lipschitz L", DIAMETER_RANGE, name="the Lipschitz constant L")
-    """It scales every bound alike."""
+    """The largest slope of the loss; every bound is proportional to it."""
     alone_constant: float = public.number(
         1.0, "Constant, alone", CONSTANT_RANGE, name="the constant alone", help=CONSTANT_HELP
     )
@@ -102,17 +102,17 @@ class OwnersParameters(Parameters):
         renewed=True,
         placeholder="optional",
     )
-    """To compare with the best cap."""
+    """At most so many records of each owner, to compare with the best cap."""
     x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True)
     y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True)
     train_on: Records = public.choice(Records.DIGITS, "Records", place=TAB)
     """1,797 handwritten digits (UCI, CC BY 4.0), 4,000 generated records, or a table whose users are the owners."""
     train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)
-    """One to six numbers, separated by commas."""
+    """Up to six numbers of owners, separated by commas."""
     train_epsilons: str = public.text("0.25, 1", "Privacy budgets ε", max_length=60, place=TAB)
-    """One to six numbers, separated by commas."""
+    """Up to six values of ε, separated by commas."""
     train_runs: int = public.number(1, "Runs", (1, MAX_RUNS), name="the number of runs", place=TAB)
-    """With other splits, owners and noise."""
+    """Each run has another split, other owners and other noise."""
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )

@@ -14,7 +14,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.noise_error import summarise_runs
 from dpcore.common.parameters import Option
 from dpcore.common.progress import ShouldStop, never
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.training import LabelledRecords, TrainingOptions, split_records
@@ -127,7 +127,7 @@ def assign_units(study: Study, owners: IntArray, num_owners: int) -> tuple[IntAr
         return np.arange(owners.size), owners.size
     if study.unit is Unit.OWNER:
         return owners, num_owners
-    index_in_owner = training.index_in_unit(owners, num_owners)
+    index_in_owner = rank_within_users(owners, np.arange(owners.size))
     # Rounded up: an owner's last user may have fewer records.
     units_per_owner = -(-np.bincount(owners, minlength=num_owners) // study.records_per_user)
     first_unit = np.cumsum(units_per_owner) - units_per_owner

@@ -28,7 +28,7 @@ import numpy as np
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import GaussianNoise, compute_gaussian_epsilon
 from dpcore.common.progress import ShouldStop, never
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data.design_matrix import INTERCEPT
 from dpcore.data.samples import FOLDER
 from dpcore.dataset import Dataset
@@ -248,19 +248,10 @@ class PaddedUnits:
         return np.asarray(self.present.sum(axis=1, keepdims=True))
 
 
-def index_in_unit(units: IntArray, num_units: int) -> IntArray:
-    """Return the index of each record within its unit, from 0 in their order."""
-    order = np.argsort(units, kind="stable")
-    counts = np.bincount(units, minlength=num_units)
-    indices = np.empty(units.size, dtype=np.int64)
-    indices[order] = np.arange(units.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return indices
-
-
 def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) -> PaddedUnits:
     """Group records by the codes of their units; a unit may have none."""
     width = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
-    indices = index_in_unit(unit_codes, num_units)
+    indices = rank_within_users(unit_codes, np.arange(unit_codes.size))
     features = np.zeros((num_units, width, records.features.shape[1]))
     targets = np.zeros((num_units, width, records.num_classes))
     present = np.zeros((num_units, width, 1))
@@ -460,7 +451,7 @@ def choose_and_fit_personal(
     """
     best_penalty = np.full(num_owners, options.penalties[-1])
     if len(options.penalties) > 1:
-        is_validation = index_in_unit(owners, num_owners) % 5 == 4
+        is_validation = rank_within_users(owners, np.arange(owners.size)) % 5 == 4
         training_units, validation_units = (
             pad_units(records.select(np.flatnonzero(is_part)), owners[is_part], num_owners)
             for is_part in (~is_validation, is_validation)

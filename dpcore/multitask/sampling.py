@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
 
 
@@ -77,11 +77,7 @@ def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -
     Returns:
         Shape (num_pairs,), in the graph's order.
     """
-    order = np.lexsort((rng.random(graph.num_pairs), graph.users))
-    rank = np.arange(graph.num_pairs) - np.repeat(graph.starts[:-1], graph.tasks_per_user)
-    is_kept = np.empty(graph.num_pairs, dtype=bool)
-    is_kept[order] = rank < max_tasks
-    return is_kept
+    return rank_within_users(graph.users, rng.random(graph.num_pairs)) < max_tasks
 
 
 SMALLEST_COUNT = 1.0

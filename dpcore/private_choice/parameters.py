@@ -104,10 +104,7 @@ class PrivateParameters(Parameters):
     )
     """Comes on top of the privacy budget of the release that will use the bound."""
     largest: int = public.number(
-        DEFAULT_LARGEST,
-        "Public maximum of rows per user",
-        (1, MAX_SIZE),
-        renewed=True,
+        DEFAULT_LARGEST, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
     )
     """From what the quantity is, not from the data. No bound above it is chosen."""
     variance_share: float = of_data.number(
@@ -153,19 +150,11 @@ class PrivateParameters(Parameters):
     )
     """0.95: the smallest number that at least 95 % of the users do not exceed."""
     guess: float | None = of_data.number(
-        None,
-        "Public guess of the number",
-        (1, MAX_SIZE),
-        unit="rows per user",
-        placeholder="none",
+        None, "Public guess of the number", (1, MAX_SIZE), unit="rows per user", placeholder="none"
     )
     """Optional, for the direct choice: what you expect from other data or experience, never from these data."""
     guess_factor: float | None = public.number(
-        None,
-        "Factor of the guess",
-        FACTOR_RANGE,
-        initial=2.0,
-        former_name="factor",
+        None, "Factor of the guess", FACTOR_RANGE, initial=2.0, former_name="factor"
     )
     """The answer lies within it with a chance of about two in three."""
     relation: Relation = public.choice(

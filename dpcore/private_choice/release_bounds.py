@@ -56,12 +56,7 @@ from dpcore.private_choice.parameters import (
     PrivateParameters,
 )
 from dpcore.private_choice.private_range import RangeProblem
-from dpcore.private_choice.scores import (
-    CapMean,
-    RankedSum,
-    RisingPrice,
-    SmoothMean,
-)
+from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SmoothMean
 from dpcore.private_choice.table_scores import Condition
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.quantile.rows import WeightKind

@@ -240,9 +240,10 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
     Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
     ``share`` (of all weights).
     """
-    weights = compute_user_weights(problem, estimate)
-    columns = {"rows": weights.sizes, "weight": weights.total, "share": weights.total / weights.total.sum()}
-    return pd.DataFrame(columns, index=pd.Index(weights.user_codes, name="user"))
+    weights, whitened = compute_user_weights(problem, estimate), problem.whitened
+    columns = {"rows": whitened.sizes, "weight": weights, "share": weights / weights.sum()}
+    users = problem.user_codes[whitened.order[whitened.starts]]
+    return pd.DataFrame(columns, index=pd.Index(users, name="user"))
 
 
 def make_distinct(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:

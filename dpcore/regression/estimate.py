@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import LaplaceNoise
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.regression.dual import price
 from dpcore.regression.problem import RegressionProblem
 
@@ -81,22 +81,6 @@ class ErrorTarget(enum.Enum):
 
     COEFFICIENTS = "coefficients"
     PREDICTIONS = "predictions"
-
-
-@dataclass(frozen=True, eq=False)
-class UserWeights:
-    """The weight of each user's labels.
-
-    Attributes:
-        user_codes: The users, ascending, shape (num_users,).
-        sizes: Rows of each, shape (num_users,).
-        total: sum over the user's rows and all coefficients of |c_ij|, shape (num_users,): at most the largest user
-            weight.
-    """
-
-    user_codes: IntArray
-    sizes: IntArray
-    total: FloatArray
 
 
 def compute_lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
@@ -184,14 +168,10 @@ def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> F
     return np.asarray(compute_sampling_variances(problem, estimate) + estimate.noise.variance)
 
 
-def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
-    """Compute the weight of each user's labels."""
+def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
+    """Compute sum |c_ij| over each user's rows and all coefficients, in the order of `whitened`, shape (num_users,)."""
     whitened = problem.whitened
-    return UserWeights(
-        user_codes=problem.user_codes[whitened.order[whitened.starts]],
-        sizes=whitened.sizes,
-        total=whitened.sum_per_user(np.abs(whitened.sort_rows(estimate.matrix))).sum(axis=1),
-    )
+    return np.asarray(whitened.sum_per_user(np.abs(whitened.sort_rows(estimate.matrix))).sum(axis=1))
 
 
 def convert_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:

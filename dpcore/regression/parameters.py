@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.regression.problem import RegressionProblem, build_rows
+from dpcore.regression.problem import RegressionProblem
 
 MAX_GENERATED_ROWS = 100_000
 """Most rows of generated data: about a minute of solving on two cores."""
@@ -65,7 +65,7 @@ class RegressionParameters(Parameters):
     variance_source: ResidualVarianceSource = of_data.choice(
         ResidualVarianceSource.ORDINARY, "Variance of a label around the model, σ²"
     )
-    """An estimate from labels is as private as they are."""
+    """Where σ² comes from. An estimate from labels is as private as they are."""
     residual_variance: float | None = of_data.number(
         None,
         "σ²",
@@ -74,15 +74,15 @@ class RegressionParameters(Parameters):
         renewed=True,
         only_with=("variance_source", (ResidualVarianceSource.ENTERED,)),
     )
-    """In the unit of the labels, squared."""
+    """The variance of a label around the model, in the labels' unit squared."""
     num_rows: int = of_data.number(3000, "Rows n", (20, MAX_GENERATED_ROWS), name="rows n", place=SOURCE)
-    """The paper uses 600 to 3,000."""
+    """The rows that are generated. The paper uses 600 to 3,000."""
     informative: int = of_data.number(5, "Features with a coefficient", (1, MAX_PART), place=SOURCE)
-    """The paper uses 5."""
+    """The features on which labels depend. The paper uses 5."""
     uninformative: int = of_data.number(5, "Features without a coefficient", (0, MAX_PART), place=SOURCE)
-    """The paper uses 5."""
+    """The features on which labels do not depend. The paper uses 5."""
     label_noise: float = of_data.number(20.0, "Noise of the labels", (0.0, 1e6), place=SOURCE)
-    """A standard deviation; the paper uses 20."""
+    """The standard deviation of the labels around the model. The paper uses 20."""
     exponent: float = of_data.number(2.0, "Exponent α of rows per user", (1.0, 5.0), place=SOURCE)
     """$u_i \\propto i^{-\\alpha}$ users have $i$ rows. A smaller α is more uneven; the paper uses 1 < α ≤ 2."""
     seed: int = of_data.number(1, "Seed", (0, 2**31), place=SOURCE)
@@ -108,10 +108,6 @@ class RegressionParameters(Parameters):
     def clip_labels(self, table: LabelledRows) -> FloatArray:
         """Clip the labels as they enter the release."""
         return np.clip(table.labels, self.lower, self.upper)
-
-    def build_problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
-        """Build the problem on these data, with sigma^2 as entered or read off the clipped labels."""
-        return build_rows(table).with_settings(self.epsilon, self.value_bound, residual_variance)
 
 
 @dataclass(frozen=True)

@@ -319,20 +319,14 @@ read_labelled_table = build_dataset
 """The name by which `dpcore.regression_weights` calls it; generated programs call the other one."""
 
 
-def build_rows(table: LabelledRows) -> RegressionProblem:
-    """Check and sort features and owners, with settings that `RegressionProblem.with_settings` replaces.
-
-    Raises:
-        InvalidInput: As of `RegressionProblem`.
-    """
-    return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
-
-
 def check(dataset: Dataset) -> RegressionProblem:
-    """Check and sort features and owners of a data set with the facet `table`, once for all parameters.
+    """Check and sort features and owners of a data set with the facet `table`, once for all settings.
+
+    `RegressionProblem.with_settings` replaces those that stand in here.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
-    assert dataset.table is not None
-    return build_rows(dataset.table)
+    table = dataset.table
+    assert table is not None
+    return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.contributions import FloatArray, IntArray, log_spaced, rank_within_users
 from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired
 from dpcore.regression.problem import RegressionProblem, Whitened
 
@@ -125,11 +125,7 @@ def solve_least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | No
 
 def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
     """Return 0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
-    keys = np.random.default_rng(seed).random(whitened.users.size)
-    ranks = np.empty(whitened.users.size, dtype=np.int64)
-    order = np.lexsort((keys, whitened.users))
-    ranks[order] = np.arange(order.size) - whitened.starts[whitened.users]
-    return ranks
+    return rank_within_users(whitened.users, np.random.default_rng(seed).random(whitened.users.size))
 
 
 def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:

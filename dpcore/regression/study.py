@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,29 +27,10 @@ TOLERANCE = 1e-6
 """Relative gap of a point of a curve."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Errors at several values of one quantity.
-
-    Attributes:
-        values: The values that were finished, shape (k,).
-        columns: What was computed at each of them, by name, each of shape (k,).
-        num_values: How many values were asked for.
-    """
-
-    values: FloatArray
-    columns: Mapping[str, FloatArray]
-    num_values: int
-
-    @property
-    def is_complete(self) -> bool:
-        """Return True if no value is missing."""
-        return self.values.size == self.num_values
-
-
-def describe_stop(sweep: Sweep) -> str:
-    """Say how far a sweep came that was stopped; empty if it is complete."""
-    return "" if sweep.is_complete else f"Stopped after {sweep.values.size} of {sweep.num_values} points."
+def describe_stop(sweep: Mapping[str, FloatArray]) -> str:
+    """Say how far `sweep_epsilon` came if it was stopped; empty if it is complete."""
+    num_points = sweep["epsilon"].size
+    return "" if num_points == len(EPSILONS) else f"Stopped after {num_points} of {len(EPSILONS)} points."
 
 
 def sweep_epsilon(
@@ -61,7 +41,7 @@ def sweep_epsilon(
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> Sweep:
+) -> dict[str, FloatArray]:
     """Solve the same problem at several epsilons by all three methods.
 
     Args:
@@ -73,7 +53,8 @@ def sweep_epsilon(
         should_stop: Asked often; the values finished by then are returned.
 
     Returns:
-        For ``ours``, ``best_cap`` and ``no_cap`` the total variance of the coefficients, (label unit / feature unit)^2,
+        Columns of equal length: the values of ``epsilon`` that were finished, and
+        for ``ours``, ``best_cap`` and ``no_cap`` the total variance of the coefficients, (label unit / feature unit)^2,
         and the expected squared error of the prediction, label unit squared: ``ours_coefficients``. The error of a cap
         is that of the cap that is best for it, in expectation over draws; ``best_cap`` has the least variance. ``gap``
         is the relative gap of the best weights to the lower bound.
@@ -89,6 +70,7 @@ def sweep_epsilon(
             break
         caps = sample_limiting.average_draws(there, draws)
         errors = {
+            "epsilon": epsilon,
             "ours_coefficients": estimate.variance,
             "ours_predictions": compute_prediction_error(there, estimate, labels),
             "best_cap_coefficients": float(caps.variance[caps.best]),
@@ -100,11 +82,10 @@ def sweep_epsilon(
         }
         results.append(errors)
         progress(len(results) / len(epsilons))
-    columns = {name: np.array([result[name] for result in results]) for name in results[0]} if results else {}
-    return Sweep(np.array(epsilons[: len(results)], dtype=np.float64), columns, len(epsilons))
+    names = results[0] if results else ("epsilon",)
+    return {name: np.array([result[name] for result in results], dtype=np.float64) for name in names}
 
 
-PAPER = "Epasto et al. 2020"
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
@@ -175,7 +156,7 @@ def _compute_on_simulated(
 def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict[str, float]:
     """Return the squared errors of the prediction, by the keys of `METHODS`."""
     draws = sample_limiting.try_caps(problem, labels, DRAWS)
-    columns = sweep_epsilon(problem, draws, labels, (problem.epsilon,)).columns
+    columns = sweep_epsilon(problem, draws, labels, (problem.epsilon,))
     return {key: float(columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
 
 
@@ -199,7 +180,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 build_figure = functools.partial(
     PaperFigure,
-    paper=PAPER,
+    paper="Epasto et al. 2020",
     page="Regression",
     tab="Figures 1 and 2",
     y=ERROR,

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.regression import dual
 from dpcore.regression.dual import PricedEntries, price
 from dpcore.regression.estimate import LinearEstimate, Step, evaluate
@@ -330,11 +330,7 @@ def _find_entering(search: _Search, prices: FloatArray, multipliers: FloatArray)
     sizes = np.abs(prices)
     paying = np.flatnonzero(sizes > np.repeat(multipliers, whitened.sizes * d))
     users = whitened.users[paying // d]
-    order = np.lexsort((-sizes[paying], users))
-    users = users[order]
-    starts = np.flatnonzero(np.diff(users, prepend=-1))
-    ranks = np.arange(users.size) - np.repeat(starts, np.diff(starts, append=users.size))
-    return paying[order][ranks < ENTERING]
+    return paying[rank_within_users(users, -sizes[paying]) < ENTERING]
 
 
 def _encode_entries(entries: IntArray, signs: FloatArray) -> IntArray:

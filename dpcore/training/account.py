@@ -17,16 +17,14 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.common.branch_and_bound import find_least_noise
 from dpcore.common.checks import Problems
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import GaussianNoise, Neighbours, bound_sampled_epsilon
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows
 
@@ -98,16 +96,8 @@ def draw_ranks(rows: ClassifierRows, seed: int, runs: Sequence[int]) -> IntArray
     """
     ranks = np.empty((rows.num_rows, len(runs)), dtype=np.int64)
     for run_index, run in enumerate(runs):
-        ranks[:, run_index] = rank_within_users(
-            rows, np.random.default_rng([seed, 1, run]).random(rows.num_rows)
-        )
-    return ranks
-
-
-def rank_within_users(rows: ClassifierRows, keys: NDArray[Any]) -> IntArray:
-    """Rank each user's rows 0, 1, 2 … in the order of their keys, shape (num_rows,)."""
-    ranks = np.empty(rows.num_rows, dtype=np.int64)
-    ranks[np.lexsort((keys, rows.users))] = np.arange(rows.num_rows) - rows.starts[rows.users]
+        keys = np.random.default_rng([seed, 1, run]).random(rows.num_rows)
+        ranks[:, run_index] = rank_within_users(rows.users, keys)
     return ranks
 
 

@@ -94,7 +94,7 @@ def plan_close_call(table: Table) -> Experiment | None:
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     least_cell, *_ = cells_by_loss = np.argsort(means).tolist()
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
-    comparisons = {cell_index: _compare_losses(table, cell_index, least_cell) for cell_index in cells_by_loss}
+    comparisons = {cell_index: compare_losses(table, cell_index, least_cell) for cell_index in cells_by_loss}
     undecided = [
         cell_index for cell_index, (difference, error) in comparisons.items() if difference <= 2.0 * error
     ]
@@ -165,24 +165,19 @@ def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
     least_cell = min(cells, key=lambda cell_index: means[cell_index])
     for cell_index in cells:
         if table.experiment.cells[cell_index].method is Method.FOLLOWED:
-            loss_difference, error = _compare_losses(table, cell_index, least_cell)
+            loss_difference, error = compare_losses(table, cell_index, least_cell)
             # Without a standard error, the method that needs no choice answers.
             return cell_index if not math.isfinite(error) or loss_difference <= error else least_cell
     return least_cell
 
 
-def compare_cells(table: Table, cell_index: int, other_index: int) -> SplitSummary:
-    """Summarise loss(cell) - loss(other) on users held out, run by run.
+def compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits.
 
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
     losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
-    return summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
-
-
-def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
-    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits."""
-    difference = compare_cells(table, cell_index, other_index)
+    difference = summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
     return float(difference.mean), float(np.fmax(difference.standard_error, difference.split_error))
 
 
@@ -292,25 +287,3 @@ def compute_theorem_trade_off(
     numerator = math.log(num_features) * math.log(histogram.num_rows)
     denominator = math.log(histogram.num_users / mechanism.delta) ** 4
     return numerator * mechanism.epsilon**2 / denominator
-
-
-@dataclass(frozen=True)
-class TheoryBound:
-    """The bound that a trade-off calls for.
-
-    Attributes:
-        trade_off: A.
-        threshold: Best h of smooth weights, proved.
-        cap: Best whole cap, proved.
-    """
-
-    trade_off: float
-    threshold: weights.Optimum
-    cap: weights.Optimum
-
-
-def find_theory_bound(histogram: ContributionHistogram, trade_off: float) -> TheoryBound:
-    """Find the best weights and the best cap under W² + A Σ c²."""
-    return TheoryBound(
-        trade_off, weights.best_smooth(histogram, trade_off), weights.best_cap(histogram, trade_off)
-    )

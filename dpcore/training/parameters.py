@@ -53,13 +53,13 @@ class TrainingParameters(Parameters):
     neighbours: Neighbours = public.choice(
         Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS, as_list=True, width=190, place=LINE
     )
-    """Everybody's number of rows is public only if neighbours change a user's values."""
+    """What privacy hides about a user. The number of rows of each user is public only if neighbours change values."""
     loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
     """The loss of a row, whose mean the training minimises."""
     positive_above: float = of_data.number(
         0.5, "A label is 1 above", name="the threshold of the label", renewed=True
     )
-    """A public threshold; any other label counts as −1."""
+    """A label above this public threshold counts as 1, any other as −1."""
     bounded_by: Method = of_data.choice(
         Method.FOLLOWED, "A release bounds users by", name="what a release bounds users by", as_list=True
     )
@@ -73,9 +73,9 @@ class TrainingParameters(Parameters):
     average: Average = public.choice(
         Average.LAST_HALF, "The model is the mean of", name="iterates averaged", as_list=True
     )
-    """All choices are equally private."""
+    """The iterates of the descent whose mean is the model. All choices are equally private."""
     steps: int = public.number(Mechanism.steps, "Steps T", name="the number of steps")
-    """From 1 to 1,000. More steps need no more budget."""
+    """The steps of the descent, 1 to 1,000. More steps need no more budget, as all of them share it."""
     step_size: float = public.number(Mechanism.step_size, "Step size", step=0.1)
     """In units of 1 / (smoothness of the loss), above 0 and below 2."""
     radius: float = public.number(Mechanism.radius, "Radius of the ball")
@@ -87,23 +87,23 @@ class TrainingParameters(Parameters):
     splits: int = public.number(5, "Splits of the users", (1, MAX_SPLITS), name="the number of splits")
     """The splits into users to train on and users held out."""
     held_out: float = public.number(0.25, "Share of users held out", (0.05, 0.9), step=0.05)
-    """Models are judged on these users."""
+    """The users on whom models are judged, and not trained."""
     seed: int = public.number(0, "Seed of splits and runs", (0, 2**31))
     """The same seed gives the same numbers."""
     source: DataSource = of_data.choice(DataSource.SAMPLE, "Data of this page", place=SOURCE)
     """The sample, generated data, or a table that you upload."""
     num_users: int = of_data.number(TrainingGenerator.num_users, "Users m", name="users m", place=SOURCE)
-    """From 10 to 50,000."""
+    """The users that are generated, 10 to 50,000."""
     exponent: float = of_data.number(TrainingGenerator.exponent, "Exponent α of rows per user", place=SOURCE)
     """A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. A smaller α is more uneven."""
     max_rows: int = of_data.number(TrainingGenerator.max_rows, "Rows of a user, at most", place=SOURCE)
-    """From 1 to 10,000."""
+    """The largest number of rows of one user, 1 to 10,000."""
     informative: int = of_data.number(TrainingGenerator.informative, "Features", place=SOURCE)
-    """From 1 to 20, beside an intercept."""
+    """The features on which labels depend, 1 to 20, beside an intercept."""
     signal: float = of_data.number(TrainingGenerator.signal, "Size of each coefficient", place=SOURCE)
     """A larger size makes labels easier to predict."""
     user_effect: float = of_data.number(TrainingGenerator.user_effect, "Spread between users", place=SOURCE)
-    """Above 0, heavy users differ from light ones."""
+    """The standard deviation of the users' own effects. Above 0, heavy users differ from light ones."""
     data_seed: int = of_data.number(TrainingGenerator.seed, "Seed of the data", place=SOURCE)
     """The same seed generates the same data."""
 

@@ -23,7 +23,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data.column_names import escape_formula
 from dpcore.training import account, optimum
 from dpcore.training.account import (
@@ -32,7 +32,6 @@ from dpcore.training.account import (
     Method,
     compute_smooth_weights,
     gradient_sensitivity,
-    rank_within_users,
     weight_sensitivity,
 )
 from dpcore.training.descent import descend_as_entered, descend_by_rule
@@ -71,7 +70,7 @@ def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     user has half a million; then the first of them is kept, which favours a row and costs no privacy.
     """
     keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
-    is_drawn = rank_within_users(rows, keys) < cap
+    is_drawn = rank_within_users(rows.users, keys) < cap
     return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.users[is_drawn])
 
 

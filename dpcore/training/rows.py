@@ -253,8 +253,8 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
     """
     runs = theta.shape[1]
     total = np.zeros((runs, *SHAPE))
-    row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows),
-                       1.0 / rows.num_users / rows.sizes[rows.users]))  # fmt: skip
+    user_weights = 1.0 / rows.num_users / rows.sizes[rows.users]
+    row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), user_weights))
     block = max(_BLOCK // runs, 1)
     for start in range(0, rows.num_rows, block):
         row_slice = slice(start, start + block)

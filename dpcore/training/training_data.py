@@ -73,12 +73,6 @@ class TrainingData:
         """Return the columns that enter as numbers and need a range."""
         return () if self.design is None else list_numbers(self.design)
 
-    def find_extremes(self, column: str) -> tuple[float, float]:
-        """Find the smallest and largest value of a column: as private as the data."""
-        assert self.dataset.table is not None
-        values = self.dataset.table.features[:, self.dataset.table.feature_names.index(column)]
-        return float(values.min()), float(values.max())
-
 
 def read_labelled_table(
     table: Table,

@@ -102,15 +102,6 @@ def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance,
     cards.label(disclosure)
 
 
-def find_training() -> TrainingCard | None:
-    """Return the latest training of this session; None while one runs, or if it found nothing."""
-    latest = jobs.result_of(JOB_KEY)
-    if latest is None or latest[1].share_done == 0.0:
-        return None
-    (records, _, _, disclosure), result = latest
-    return TrainingCard(result, disclosure, records is not Records.UPLOAD)
-
-
 def build_report(answer: Answer, source: Source, training: TrainingCard | None = None) -> Report:
     """Build the report of the page, with the results of training, if any."""
 
@@ -140,7 +131,10 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
     assert answer.choice is not None
-    source, training = report_content.source(), find_training()
+    source, latest, training = report_content.source(), jobs.result_of(JOB_KEY), None
+    if latest is not None and latest[1].share_done > 0.0:
+        (records, _, _, disclosure), result = latest
+        training = TrainingCard(result, disclosure, records is not Records.UPLOAD)
     report_content.draw(
         "owners",
         answer.disclosure if training is None or not training.is_private else training.disclosure,

@@ -262,13 +262,8 @@ def _show_copy(dataset: Dataset) -> None:
         )
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
-            # Not on request: the page reruns when simulated copies are done, and a file that is being made
-            # at that moment is lost. A release has one line per bin at most.
             content = report_content.write_histogram(dataset)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, content)
-            for title, icon in (("Mean", "functions"), ("Sum and count", "add_circle")):
-                label = f"{title} on the release"
-                st.page_link(session.page_file(title), label=label, icon=f":material/{icon}:")
             if original.release is None:
                 name = "private" if original.is_private else "original"
                 fields.button(f"Back to the {name} data", "private_back", "undo", use_original)

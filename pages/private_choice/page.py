@@ -1,12 +1,11 @@
 """Choose privately: a private copy or a direct choice, and what either costs."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.plot import Plot
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
 from dpcore.common.parameters import Place
@@ -19,17 +18,15 @@ from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, NumberKind, PrivateParameters
 from dpcore.private_choice.scores import check_users
-from dpcore.report.content import Line, Report
+from dpcore.report.content import Line
 from pages.mean import elsewhere
 from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
 from pages.shared.fields import fields
-from pages.shared.figures import figures
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.report import report_content
 from pages.shared.screen import layout
 from pages.shared.session import session
 
@@ -124,12 +121,6 @@ class PrivatePage(Page):
         with slots.answer:
             actions.show(None, dataset)
 
-    def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the costs; the number itself is not on their axes."""
-        main = answer.plots["private-cost-epsilon"]()
-        figures.draw(main)
-        return main
-
     def draw_behind(self, answer: Answer) -> None:
         """Draw what the two ways are, what either costs, what is assumed, and why *Mean* finds another bound."""
         solution, data = answer.solution, session.dataset()
@@ -150,25 +141,15 @@ class PrivatePage(Page):
         with slots.answer:
             actions.show(answer.parameters, session.dataset())
 
-    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
-        """Offer the answer, with what was selected and what everything selected cost."""
-        parameters, solution = answer.parameters, answer.solution
-        source, names = report_content.source(), QUESTION.list_fields(*INPUTS)
-        names = [name for name in names if name not in parameters.unused]
-        labels = QUESTION.get_labels(*names) | {"epsilon": "ε of the release that will use it"}
-        # The user's own doing, which tells nothing of the data.
-        lines = (
-            *(_write_line(number, selection) for number, selection in actions.list_choices()),
-            *spent_lines(session.get_ledger()),
-        )
+    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+        """Return the fields of the question that apply, without those of the tab."""
+        names = QUESTION.list_fields(Place.LINE, Place.MORE)
+        return [name for name in names if name not in answer.parameters.unused]
 
-        def build_report() -> Report:
-            final_answer = build_answer(dataset, parameters, solution)
-            report = report_content.of_answer(QUESTION, final_answer, source, setting_labels=labels)
-            return replace(report, releases=lines)
-
-        report_content.draw("private", dataset.provenance, build_report, answer.methods)
+    def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
+        """List what was selected, and what everything selected cost: the user's own doing, not the data's."""
+        lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
+        return (*lines, *spent_lines(session.get_ledger()))
 
 
-INPUTS = Place.LINE, Place.MORE
 PrivatePage(QUESTION, solve_page, build_page_answer, stem="private").show()

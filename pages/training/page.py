@@ -69,9 +69,13 @@ class TrainingPage(Page):
     def read_inputs(self, slots: layout.PageSlots, data: TrainingData) -> TrainingParameters | None:
         """Draw the inputs, and say what a label means and what a public demo does not do."""
         parameters: TrainingParameters | None = question_page.read_inputs(
+            QUESTION,
+            slots,
             # Empty fields of the generator are named where the data are made, and matter to no other data.
-            QUESTION, slots, hidden=GENERATOR_FIELDS.__contains__, draw_more=draw_figure_choices, columns=2
-        )  # fmt: skip
+            hidden=GENERATOR_FIELDS.__contains__,
+            draw_more=draw_figure_choices,
+            columns=2,
+        )
         if parameters is not None:
             with slots.notes:
                 upload.show_label_rule(data, parameters.positive_above)

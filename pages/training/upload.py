@@ -153,9 +153,11 @@ def _propose_ranges(table: TrainingData) -> None:
     state, key = st.session_state, QUESTION.key("proposed")
     if state.get(key) == table.account:
         return
-    state[key] = table.account
+    state[key], rows = table.account, table.dataset.table
+    assert rows is not None
     for column in table.numbers:
-        ends = (None, None) if table.dataset.is_private else rounded_out(*table.find_extremes(column))
+        values = rows.features[:, rows.feature_names.index(column)]
+        ends = (None, None) if table.dataset.is_private else rounded_out(values.min(), values.max())
         state.update(zip((_range_key(end, column) for end in ENDS), ends, strict=True))
 
 

@@ -187,7 +187,7 @@ def test_the_command_prints_what_a_folder_has(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "u.data").write_bytes(RATINGS.replace(b"::", b"\t"))
     main(["--data", str(tmp_path), "amin-figure-1", "huang-table-1", "epasto-figure-1"])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Amin et al. 2019, figure 1: error of a private count")
+    assert lines[0].startswith("Amin et al. 2019, figure 1: error of a count")
     assert "on 3 ratings by 2 users" in lines[0]
     assert lines[-1].startswith("Huang et al. 2023, table 1: left out. no train-images-idx3-ubyte")
     for arguments in (["--data", str(tmp_path), "--runs", "0"], ["--data", str(tmp_path / "nowhere")]):

@@ -82,7 +82,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             "Bound on excess loss",
             wording.number(solution.bound_joint),
             f"jointly ({wording.number(solution.bound_alone)} alone)",
-            "Of the models' average loss over the best one's; orders only.",
+            "How much the models' average loss may exceed the least possible one. It gives the order, not the size.",
             solution.bound_joint,
         ),
     ]
@@ -206,13 +206,13 @@ def show_bounds(answer: Answer, data: object) -> Parts:
         "Each setting's bound",
         dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
-    yield Note("*As printed*: where the print is corrected.")
+    yield Note("*As printed* shows the paper's formula where this page corrects it.")
     yield Label()
 
 
 def show_unequal(answer: Answer, data: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
-    yield "If **a whole owner** is protected, keep at most τ records of each."
+    yield "If **a whole owner** is protected, noise grows with the largest owner. Keep at most τ records of each."
     if not answer.solution.is_of_data:
         yield Note("Set *Owners* under *More settings* to *Of the data in use*.", "info")
         yield Link("Your data", "Bring owners", "upload")

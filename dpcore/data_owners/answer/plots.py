@@ -145,7 +145,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     sampling, noise = regimes.split_bound(histogram, caps, solution.parameters.collaborate())
     bound = sampling + noise
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
-    alt = "The bound over the cap."
+    alt = "The bound against the cap."
     items: list[Item] = [
         Curve("Bound, whole owners protected", caps, bound, Style.CAP),
         Curve("its sampling part", caps, sampling, Style.SAMPLING),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from dpcore.answer.against import BoundComparison, MethodComparison, cache_by_epsilon
+from dpcore.answer.against import MAX_CACHED_EPSILONS, BoundComparison, MethodComparison
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
@@ -159,7 +160,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         return _compare_settings(parameters.collaborate_on_histogram(dataset.histogram), dataset.provenance)
     histogram, collaboration = dataset.histogram, parameters.collaborate()
 
-    @cache_by_epsilon
+    @functools.lru_cache(MAX_CACHED_EPSILONS)
     def find_cap(epsilon: float) -> regimes.CapChoice:
         return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
@@ -180,7 +181,6 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         ),
         histogram.sizes,
         histogram.users,
-        loss_heading="Records left out",
         methods=MethodComparison(
             "Bound on the excess loss",
             _list_settings(collaboration),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.answer.against import BoundComparison, cache_by_epsilon
+from dpcore.answer.against import MAX_CACHED_EPSILONS, BoundComparison
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import ContributionHistogram, FloatArray
@@ -247,7 +247,7 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
     kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
     best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / kept_per_item))])
 
-    @cache_by_epsilon
+    @functools.lru_cache(MAX_CACHED_EPSILONS)
     def unit_noise(epsilon: float) -> float:
         """Return s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
         spending = replace(parameters, epsilon=epsilon, max_items=1).spending
@@ -266,7 +266,6 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         error,
         histogram.sizes,
         histogram.users,
-        loss_heading="Ratings left out",
         caption="Under uniform sampling. The best k is the same at every ε; above 1, no item's vector is learned well.",
         provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
     )

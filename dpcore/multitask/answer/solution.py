@@ -6,6 +6,7 @@ computes nothing anew; see `Allocation.with_budget`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.answer.against import MethodComparison, cache_by_epsilon
+from dpcore.answer.against import MAX_CACHED_EPSILONS, MethodComparison
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
 from dpcore.common import wording
 from dpcore.common.checks import refuse
@@ -337,7 +338,7 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         "Uniform sampling, best number": find_best_sampling(tasks, loss),
     }
 
-    @cache_by_epsilon
+    @functools.lru_cache(MAX_CACHED_EPSILONS)
     def budget(epsilon: float) -> float:
         return compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 

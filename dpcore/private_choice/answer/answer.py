@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.answer.answer import Answer
-from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Plot, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Ledger, format_rounded_up
-from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import words
@@ -22,52 +20,36 @@ from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import EPSILONS, PrivateSolution, solve
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters
 
-FLOOR, CEILING = 1e-5, 100.0
-"""Costs below and above are shown at the edge of the axis."""
-DECADES = tuple((10.0**k, f"{10.0 ** (k + 2):,.{max(-k - 2, 0)}f}%") for k in range(-5, 3))
-"""Ticks in per cent."""
+FLOOR = 1e-5
+"""Lower costs are shown as this one."""
 
 
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     """Plot the cost of the direct choice over its budget."""
-    parameters = solution.parameters
+    parameters, axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
     regret = comparison.regret_over_epsilon(parameters, solution.data.histogram)
     epsilons = Column("selection_epsilon", regret.epsilons)
-    median, high = (_keep_visible(costs[0]) for costs in (regret.median, regret.percentile_95))
-    axis = Axis("ε of the choice", "", EPSILONS)
+    median, high = (np.maximum(costs[0], FLOOR) for costs in (regret.median, regret.percentile_95))
+    dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
     items: list[Item] = [
         Curve("Direct choice, median", epsilons, Column("median", median), Style.CAP),
-        Curve(
-            "Direct choice, 95th percentile",
-            epsilons,
-            Column("percentile_95", high),
-            Style.CAP,
-            dash="dot",
-            width=1.5,
-        ),
+        Curve("Direct choice, 95th percentile", epsilons, Column("percentile_95", high), Style.CAP, **dotted),
     ]
     if axis.contains(parameters.selection_epsilon):
         items.append(Level("ε as chosen", parameters.selection_epsilon, is_vertical=True, dash="longdash"))
-    low_limit, high_limit = fit_limits(np.append(median, high))
-    is_rank = solution.is_rank_error
-    limits = max(low_limit, FLOOR), min(high_limit, 1.0 if is_rank else CEILING)
-    cost_name = "rank error, share of users" if is_rank else f"extra {error_name(parameters)}"
+    cost_name = f"extra {error_name(parameters)}"
+    if solution.is_rank_error:
+        cost_name = "rank error, share of users"
     return Plot(
         "private-cost-epsilon",
         "Cost over ε of the choice",
         "Choosing privately costs less the larger its budget: median and 95th percentile of the cost.",
         axis,
-        Axis(cost_name, "", limits, number_format=".2%", named_ticks=DECADES),
+        Axis(cost_name, number_format=".2%"),
         items,
         solution.data.provenance,
         is_main=True,
     )
-
-
-def _keep_visible(costs: npt.ArrayLike) -> FloatArray:
-    """Return the costs that the axis can show; what is infinite is left out."""
-    visible = np.asarray(costs, dtype=np.float64)
-    return np.where(np.isfinite(visible), np.clip(visible, FLOOR, None), np.nan)
 
 
 def build_methods(

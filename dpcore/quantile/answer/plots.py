@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis, share_axis
-from dpcore.answer.axes import build_bound_axis, choose_curve_bounds, fit_limits
+from dpcore.answer.axes import build_bound_axis, choose_curve_bounds
+from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import IN_USE
 from dpcore.common import wording
 from dpcore.contributions import FloatArray

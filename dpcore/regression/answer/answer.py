@@ -232,9 +232,9 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
         "" if problem.features.size <= AT_ONCE else "Solve at 12 values of ε",
         describe_stop=study.describe_stop,
     )
-    if sweep is not None and sweep.values.size:
+    if sweep is not None and sweep["epsilon"].size:
         yield plots.plot_sweep(sweep, solution)
-        yield section.Note(f"Proved gap of the best weights: at most {sweep.columns['gap'].max():.0e}.")
+        yield section.Note(f"Proved gap of the best weights: at most {sweep['gap'].max():.0e}.")
     if solution.target is ErrorTarget.PREDICTIONS:
         yield section.Note(FIT)
     yield section.Label()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Style
-from dpcore.answer.axes import fit_limits
+from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import FIT, Limits, linear_axis, names_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression import study
+from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
-from dpcore.regression.estimate import ErrorTarget, Step, UserWeights
-from dpcore.regression.study import COLUMNS, Sweep
+from dpcore.regression.estimate import ErrorTarget, Step, compute_user_weights
+from dpcore.regression.study import COLUMNS
 
 HEIGHT = 420
 GAP_HEIGHT = 340
@@ -127,16 +127,16 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     )
 
 
-def plot_sweep(sweep: Sweep, solution: RegressionSolution) -> Plot:
+def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
     """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
-    columns: dict[str, FloatArray] = {"epsilon": sweep.values}
+    columns = {"epsilon": sweep["epsilon"]}
     for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
         column = f"{method}_{target.value}"
-        columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
-    columns["best_cap"], target_name = sweep.columns["best_cap"], solution.target.value
+        columns |= {column: np.sqrt(sweep[column]), f"{column}_squared": sweep[column]}
+    columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
+        Curve(label, sweep["epsilon"], columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
         for method, label, style, symbol in study.METHODS
     ]
     return Plot(
@@ -176,21 +176,12 @@ METHODS = {
 }
 
 
-def list_weights(solution: RegressionSolution) -> dict[str, UserWeights]:
-    """List what users weigh, by method; without the best cap where there is none."""
-    return {name: weights for name in METHODS if (weights := solution.weigh_users(name)) is not None}
-
-
-def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, FloatArray]:
+def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Tabulate the mean weight of a user of each size by method; sizes thinned to `MAX_POINTS` classes."""
-    sizes = next(iter(weights_by_method.values())).sizes
     edges = np.unique(sizes).astype(np.float64)
     if edges.size > MAX_POINTS:
         edges = log_spaced(float(edges[0]), float(edges[-1]), MAX_POINTS)
-    weights = {
-        f"{method.replace(' ', '_')}_user_weight": user_weights.total
-        for method, user_weights in weights_by_method.items()
-    }
+    weights = {f"{method.replace(' ', '_')}_user_weight": w for method, w in weights_by_method.items()}
     by_class = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weights}).groupby(
         np.searchsorted(edges, sizes, side="right")
     )
@@ -200,8 +191,12 @@ def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, Flo
 
 def plot_weights(solution: RegressionSolution) -> Plot:
     """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
-    weights_by_method = list_weights(solution)
-    columns = tabulate_weights(weights_by_method)
+    problem, estimates = solution.problem, {"no bound": solution.no_cap}
+    if solution.caps is not None:
+        estimates["best bound"] = sample_limiting.draw_estimate(problem, solution.caps.max_contributions)
+    estimates["ours"] = solution.best_estimate
+    weights_by_method = {method: compute_user_weights(problem, c) for method, c in estimates.items()}
+    columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows, _, *weights = columns.values()
     low, high = fit_limits(np.concatenate(weights))
     looks = [METHODS[method] for method in weights_by_method]

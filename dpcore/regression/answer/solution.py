@@ -20,7 +20,6 @@ from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.estimate import (
     ErrorTarget,
     LinearEstimate,
-    UserWeights,
     compute_prediction_error,
     compute_user_weights,
     estimate_residual_variance,
@@ -112,7 +111,7 @@ class RegressionSolution:
     @property
     def at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
-        weights = compute_user_weights(self.problem, self.best_estimate).total
+        weights = compute_user_weights(self.problem, self.best_estimate)
         return int(np.count_nonzero(weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
@@ -135,16 +134,6 @@ class RegressionSolution:
     def variance_is_private(self) -> bool:
         """Return True if sigma^2 was read from private labels."""
         return self.variance_is_estimated and self.data.is_private
-
-    def weigh_users(self, method: str) -> UserWeights | None:
-        """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""
-        estimates = {"ours": self.best_estimate, "no bound": self.no_cap}
-        if method in estimates:
-            return compute_user_weights(self.problem, estimates[method])
-        if self.caps is None:
-            return None
-        drawn_estimate = sample_limiting.draw_estimate(self.problem, self.caps.max_contributions)
-        return compute_user_weights(self.problem, drawn_estimate)
 
 
 def get_table(dataset: Dataset) -> LabelledRows:
@@ -201,7 +190,8 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     table, variance = get_table(dataset), parameters.residual_variance
     if variance is None:
         variance = estimate_variance(dataset, parameters.lower, parameters.upper)
-    problem, labels = parameters.build_problem(table, variance), parameters.clip_labels(table)
+    problem = check(dataset).with_settings(parameters.epsilon, parameters.value_bound, variance)
+    labels = parameters.clip_labels(table)
     draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
     return build_solution(dataset, parameters, problem, working_set.solve(problem), draws)
 

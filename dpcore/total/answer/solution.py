@@ -266,7 +266,6 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,
         totals.amounts.users,
-        loss_heading="Left out of the sum" if totals.column else "Rows left out",
         is_integer=problem.is_integer,
     )
 

@@ -29,6 +29,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
+from dpcore.common.weights import best_cap, best_smooth
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
@@ -255,15 +256,12 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
 
 def show_theory(answer: Answer, data: TrainingData) -> Parts:
     """Show the bounds that two theories call for."""
-    theories = {
-        "Plain descent": answer.solution.calibrated_bound,
-        "Theorem 4, constant 1": answer.solution.theorem_bound,
-    }
+    histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
     columns = {
-        "Trade-off": [*theories],
-        "A": [theory.trade_off for theory in theories.values()],
-        "Best h, smooth weights": [theory.threshold.bound for theory in theories.values()],
-        "Best cap": [theory.cap.bound for theory in theories.values()],
+        "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
+        "A": trade_offs,
+        "Best h, smooth weights": [best_smooth(histogram, trade_off).bound for trade_off in trade_offs],
+        "Best cap": [best_cap(histogram, trade_off).bound for trade_off in trade_offs],
     }
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     yield Table(columns, "Best bound and cap by two theories", formats, key="training_theory")
@@ -347,12 +345,15 @@ def build_answer(
 
 
 REFERENCE_KEYS = (
-    "loss_without_privacy", "loss_of_guessing", "loss_without_noise", "loss_without_noise_and_clipping",
-)  # fmt: skip
+    "loss_without_privacy",
+    "loss_of_guessing",
+    "loss_without_noise",
+    "loss_without_noise_and_clipping",
+)
 
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
-    best, theory = solution.best, solution.calibrated_bound
+    best, (trade_off, _) = solution.best, solution.trade_offs
     cell = None if best is None else solution.answer_cell
     bound_follows = cell is not None and cell.method is Method.FOLLOWED
     references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
@@ -362,8 +363,8 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
         "good_enough": None if best is None or bound_follows else [best.low, best.high],
         **dict(zip(REFERENCE_KEYS, references, strict=True)),
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
-        "trade_off_of_theory": finite_or_none(theory.trade_off),
-        "bound_of_theory": theory.threshold.bound,
+        "trade_off_of_theory": finite_or_none(trade_off),
+        "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, trade_off).bound,
         "methods": _list_methods(solution),
     }
 

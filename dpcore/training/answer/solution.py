@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from dpcore.answer.against import BoundComparison, cache_by_epsilon
+from dpcore.answer.against import MAX_CACHED_EPSILONS, BoundComparison
 from dpcore.common import weights
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
@@ -17,7 +18,7 @@ from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.decision import BestBound, TheoryBound
+from dpcore.training.decision import BestBound
 from dpcore.training.experiment import Experiment, References, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
@@ -162,18 +163,14 @@ class TrainingSolution:
         return decision.compare_with_guessing(self.table, self.runs.references, self.best.cell_index)
 
     @cached_property
-    def calibrated_bound(self) -> TheoryBound:
-        """Find the bound by a trade-off whose constants are computed."""
+    def trade_offs(self) -> tuple[float, float]:
+        """Compute A in W² + A Σ c²: of plain descent with its constants, and of theorem 4 with constant 1."""
         train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
-        trade_off = decision.calibrate_trade_off(decision.compute_public_hessian(train, mechanism), mechanism)
-        return decision.find_theory_bound(train.histogram, trade_off)
-
-    @cached_property
-    def theorem_bound(self) -> TheoryBound:
-        """Find the bound by theorem 4 with constant 1."""
-        train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
-        trade_off = decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism)
-        return decision.find_theory_bound(train.histogram, trade_off)
+        eigenvalues = decision.compute_public_hessian(train, mechanism)
+        return (
+            decision.calibrate_trade_off(eigenvalues, mechanism),
+            decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism),
+        )
 
     def average(
         self,
@@ -238,7 +235,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     mechanism = build_plain_mechanism(parameters)
     eigenvalues, histogram = decision.compute_public_hessian(train, mechanism), train.histogram
 
-    @cache_by_epsilon
+    @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_parts(epsilon: float) -> tuple[float, float]:
         return decision.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
 
@@ -257,7 +254,6 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
         else lambda epsilon, bounds: decision.predict_excess(histogram, bounds, compute_parts(epsilon)),
         histogram.sizes,
         histogram.users,
-        loss_heading="Rows above the bound",
         is_integer=False,
         is_slow=mechanism.sampled < 1.0,
         caption="Predicted for smooth weights, as in the tab Theory: it ignores clipping, too few steps and heavy "

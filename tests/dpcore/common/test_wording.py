@@ -137,17 +137,3 @@ def test_counted_with_an_irregular_plural():
 )
 def test_change(value, reference, text):
     assert wording.change(value, reference) == no_break(text)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "texts"),
-    [
-        (48_137.21, 48_137.42, ("48,137.2", "48,137.4")),
-        (79.8312, 79.88, ("79.83", "79.88")),
-        (5.0, 5.0, ("5", "5")),
-        (1.0, math.nextafter(1.0, 2.0), ("1", "1.0000000000000002")),
-        (0.25, 7.0, ("0.2500", "7")),
-    ],
-)
-def test_two_numbers_are_told_apart(one, other, texts):
-    assert wording.apart(one, other) == texts

@@ -27,12 +27,12 @@ from dpcore.regression.parameters import (
     RegressionParameters,
     ResidualVarianceSource,
 )
-from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.problem import RegressionProblem, check
 
 DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).build_dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
 VARIANCE = estimate_residual_variance(DATA.table.features, PARAMETERS.clip_labels(DATA.table))
-PROBLEM = PARAMETERS.build_problem(DATA.table, VARIANCE)
+PROBLEM = check(DATA).with_settings(PARAMETERS.epsilon, PARAMETERS.value_bound, VARIANCE)
 OURS = working_set.solve(PROBLEM)
 
 

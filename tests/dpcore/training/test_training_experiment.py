@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.common import weights
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.training import account, decision, descent, experiment
@@ -114,10 +115,12 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
         assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
-    gain = decision.compare_cells(table, 2, 3)
+    gain, error = decision.compare_losses(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
-    assert gain.mean == pytest.approx(each.mean())
-    assert gain.half_width == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
+    assert gain == pytest.approx(each.mean())
+    assert error == pytest.approx(each.std(ddof=1) / math.sqrt(10))
+    half_width = summarise_splits(each, table.experiment).half_width
+    assert half_width == pytest.approx(2.262157 * error, rel=1e-6)  # t of 9
 
 
 def test_references_and_scores_by_hand():
@@ -429,8 +432,8 @@ def test_theorem_4_by_hand():
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
     result = decision.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert result == pytest.approx(by_hand)
-    bound = decision.find_theory_bound(rows.histogram, result)
-    assert bound.threshold.certificate.proves(1e-9)
+    threshold = weights.best_smooth(rows.histogram, result)
+    assert threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.
     def cost(h: float) -> float:
@@ -438,4 +441,4 @@ def test_theorem_4_by_hand():
         total = each.sum()
         return (each.max() / total) ** 2 + result * (each**2 / rows.sizes).sum() / total**2
 
-    assert cost(bound.threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)
+    assert cost(threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)

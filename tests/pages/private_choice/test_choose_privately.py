@@ -353,7 +353,7 @@ def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback():
 def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     at = on_private_data()
     release_copy(at)
-    assert "are here until this page is closed or loaded anew" in shown_texts(at)
+    assert "Here until this page is closed or loaded anew" in shown_texts(at)
     assert "Counted in this window alone" in shown_texts(at)
     address = address_of(at)
     assert links.UPLOAD_MARK in address

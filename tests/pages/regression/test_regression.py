@@ -25,6 +25,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
     round_outwards,
 )
+from dpcore.regression.problem import check as check_table
 from pages.regression.upload import UPLOAD
 from pages.shared.base import keys
 from pages.shared.fields import jobs
@@ -96,7 +97,8 @@ def make_problem(
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
         variance = estimate_residual_variance(DATA.table.features, parameters.clip_labels(DATA.table))
-    return parameters.build_problem(DATA.table, variance), parameters.clip_labels(DATA.table)
+    problem = check_table(DATA).with_settings(epsilon, parameters.value_bound, variance)
+    return problem, parameters.clip_labels(DATA.table)
 
 
 def enter_variance(at: AppTest, variance: float) -> None:
@@ -442,7 +444,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
     for name, method in (("Best weights", "ours"), ("Best bound", "best_cap"), ("No bound", "no_cap")):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
-        assert y == pytest.approx(np.sqrt(sweep.columns[f"{method}_coefficients"]), rel=1e-5)
+        assert y == pytest.approx(np.sqrt(sweep[f"{method}_coefficients"]), rel=1e-5)
 
 
 def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
@@ -547,11 +549,9 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
 def test_no_trace_has_more_than_500_points():
     rng = np.random.default_rng(0)
     sizes = np.unique(rng.integers(1, 10**6, 3000))
-    from dpcore.regression.estimate import UserWeights
-
-    weights = UserWeights(np.arange(sizes.size), sizes, rng.random(sizes.size))
-    columns = plots.tabulate_weights({"ours": weights, "no bound": weights})
+    weights = rng.random(sizes.size)
+    columns = plots.tabulate_weights(sizes, {"ours": weights, "no bound": weights})
     assert len(columns["users"]) <= 500
     assert columns["users"].sum() == sizes.size
     # Mean weight times users adds up to all weights.
-    assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.total.sum())
+    assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.sum())
