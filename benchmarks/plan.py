@@ -39,14 +39,15 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
 from dpcore.plan import table
 from dpcore.plan.least_sum import find_least_sum, find_needed_budgets
-from dpcore.plan.parameters import LineStatistic, PlanParameters, Program, choose_defaults
+from dpcore.plan.parameters import LineStatistic, PlanParameters, choose_defaults
 from dpcore.plan.solution import AllocatedLine, allocate_lines, make_program
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,7 +193,7 @@ def runs(
 
     asked = make_program(data, parameters, lines)
     assert asked is not None
-    text = write(asked, Library.OPENDP).text
+    text = write(asked, Program.OPENDP).text
     head, begin, tail = text.partition("released = {}\n")
     rest = compile(begin + tail, "rest", "exec")
     measurements: list[Any] = []

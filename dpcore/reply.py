@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcore.answer import Answer, Plot, section
-from dpcore.code import Code, Library, write
+from dpcore.code import LIBRARIES, Code, write
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-LIBRARIES = {library.name.lower(): library for library in Library}
+LIBRARY_BY_NAME = {library.name.lower(): library for library in LIBRARIES}
 
 
 class Figures(Mapping[str, Any]):
@@ -69,8 +69,8 @@ class Reply:
     Examples:
         >>> import dpcore as ss
         >>> reply = ss.count_bound([3] * 100, epsilon=1, disclosure="public")
-        >>> print(reply.headline, reply.bound, reply.error)
-        Keep at most 3 rows of each user. 3 3.0
+        >>> print(reply.headline, reply.bound, round(reply.error, 2))
+        Keep at most 3 rows of each user. 3 2.95
         >>> reply.call[0]
         'count_bound'
     """
@@ -148,19 +148,20 @@ class Reply:
             raise refuse(f"there is no figure {key!r}; there are {', '.join(figures)}")
         return figures[key or next(iter(figures))]
 
-    def code(self, library: str = "opendp", form: str = "") -> str:
+    def code(self, library: str = "", form: str = "") -> str:
         """Return the program that releases with this bound, in the words of a library.
 
         Where the library cannot express the first of ``forms``, the program is that of the next one that it can, and
         begins with a comment that says so.
 
         Args:
-            library: One of opendp, pipelinedp, tumult, bigquery, python.
+            library: One of opendp, pipelinedp, tumult, bigquery, python; by default the program of the question.
             form: Which of ``forms``; by default the first that the library can express.
 
         Raises:
             InvalidInput: There is no such program; the sentence says why.
         """
+        library = library or self._default_library()
         text, written_form = self.program(library, form)
         first = form or next(iter(self.forms))
         if written_form == first:
@@ -168,10 +169,15 @@ class Reply:
         comment = "--" if library.lower() == "bigquery" else "#"
         return f"{comment} {library} has no program for {first!r}. This one is for {written_form!r}.\n{text}"
 
-    def program(self, library: str = "opendp", form: str = "") -> tuple[str, str]:
+    def _default_library(self) -> str:
+        code = self.answer.code
+        return "opendp" if code is None or code.library is None else code.library.name.lower()
+
+    def program(self, library: str = "", form: str = "") -> tuple[str, str]:
         """Return the text of `code` without its comment, and which of ``forms`` it is."""
-        if library.lower() not in LIBRARIES:
-            raise refuse(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
+        library = library or self._default_library()
+        if library.lower() not in LIBRARY_BY_NAME:
+            raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
         forms = dict(self.forms)
         if not forms:
             raise refuse("there is no program for this answer")
@@ -179,7 +185,7 @@ class Reply:
             raise refuse(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
         first = form or next(iter(forms))
         programs = {
-            name: choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
+            name: choice if isinstance(choice, Code) else write(choice, LIBRARY_BY_NAME[library.lower()])
             for name, choice in forms.items()
             if name == first or not form
         }

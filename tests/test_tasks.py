@@ -50,10 +50,10 @@ def test_a_mean_has_the_bound_and_the_error_of_brute_force(events, mean):
 def test_count_sum_median_and_groups(events):
     settings = {"user": "user_id", "epsilon": 1}
     count = ss.count_bound(events, **settings)
-    # What is cut away plus Laplace noise of scale T: E |b + X| = b + T exp(-b / T).
+    # What is cut away plus OpenDP's whole Laplace noise of scale T: E |b + X| = b + exp(-b / T) / sinh(1 / T).
     rows = events["user_id"].value_counts().to_numpy()
     cut = {most: (rows - most).clip(min=0).sum() for most in range(1, rows.max() + 1)}
-    errors = {most: b + most * math.exp(-b / most) for most, b in cut.items()}
+    errors = {most: b + math.exp(-b / most) / math.sinh(1 / most) for most, b in cut.items()}
     assert count.error == pytest.approx(min(errors.values()))
     assert errors[count.bound] == pytest.approx(count.error)
     assert ss.sum_bound(events, value="amount", **settings).bound > 0

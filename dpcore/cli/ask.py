@@ -19,7 +19,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.text_fields import list_former_names, rename_former
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
-from dpcore.reply import LIBRARIES, Reply
+from dpcore.reply import LIBRARY_BY_NAME, Reply
 from dpcore.report import script
 
 DATA = "a table: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns are one"
@@ -140,7 +140,7 @@ def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
         "--json", action="store_true", default=False, help="the whole answer (docs/report.md)"
     )
     output.add_argument("--report", type=Path, metavar="FILE", default=None, help=report_help)
-    output.add_argument("--code", choices=LIBRARIES, default=None, help=code_help)
+    output.add_argument("--code", choices=LIBRARY_BY_NAME, default=None, help=code_help)
     return parser
 
 

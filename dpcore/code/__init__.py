@@ -7,42 +7,32 @@ the table "the same thing is called"; `several` has releases that share one budg
 
 from __future__ import annotations
 
-import enum
-
 from dpcore.code import several, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Quantity, Training, markdown_table
 from dpcore.code.several import ReleaseShare, Several
-
-
-class Library(enum.Enum):
-    """For whom code is written; the value is what a person calls it."""
-
-    OPENDP = "OpenDP"
-    PIPELINEDP = "PipelineDP"
-    TUMULT = "Tumult"
-    BIGQUERY = "BigQuery"
-    PYTHON = "Plain Python"
-
+from dpcore.common.programs import Program
 
 _WRITERS = {
-    Library.OPENDP: with_opendp.write,
-    Library.PIPELINEDP: with_pipelinedp.write,
-    Library.TUMULT: with_tumult.write,
-    Library.BIGQUERY: with_bigquery.write,
-    Library.PYTHON: with_python.write,
+    Program.OPENDP: with_opendp.write,
+    Program.PIPELINEDP: with_pipelinedp.write,
+    Program.TUMULT: with_tumult.write,
+    Program.BIGQUERY: with_bigquery.write,
+    Program.PYTHON: with_python.write,
 }
 
 
+LIBRARIES = tuple(_WRITERS)
+"""For which code is written."""
 _WRITERS_OF_SEVERAL = {
-    Library.OPENDP: several.for_opendp,
-    Library.PIPELINEDP: several.for_pipelinedp,
-    Library.TUMULT: several.for_tumult,
-    Library.BIGQUERY: several.for_bigquery,
-    Library.PYTHON: several.for_python,
+    Program.OPENDP: several.for_opendp,
+    Program.PIPELINEDP: several.for_pipelinedp,
+    Program.TUMULT: several.for_tumult,
+    Program.BIGQUERY: several.for_bigquery,
+    Program.PYTHON: several.for_python,
 }
 
 
-def write(choice: Choice | Several, library: Library) -> Code:
+def write(choice: Choice | Several, library: Program) -> Code:
     """Return the choice, or several releases from one budget, in one library's words; same input, same text."""
     if isinstance(choice, Several):
         return _WRITERS_OF_SEVERAL[library](choice)

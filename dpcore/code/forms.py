@@ -11,6 +11,7 @@ from dpcore.code.choice import Choice, Code, Quantity
 from dpcore.code.several import Several
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
+from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
 
@@ -29,9 +30,16 @@ class CodeChoice:
 
     Attributes:
         source: Its `forms`, or a function that builds them on first use.
+        program: The program whose noise the answer's errors are of; None for answers without that setting.
     """
 
     source: Forms | Callable[[], Forms]
+    program: Program | None = None
+
+    @property
+    def library(self) -> Program | None:
+        """Return the library that the program is written for; plain Python where no library has the mechanism."""
+        return Program.PYTHON if self.program is Program.BEST else self.program
 
     @cached_property
     def forms(self) -> Forms:
@@ -79,7 +87,9 @@ def name_file(dataset: Dataset) -> str:
     return sample_files.get(dataset.name, dataset.name) or "events.csv"
 
 
-def build_forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) -> CodeChoice | None:
+def build_forms(
+    epsilon: float, base: Mapping[str, Any], forms: Iterable[Form], program: Program | None = None
+) -> CodeChoice | None:
     """Build the forms that are valid, or return None if none is."""
     choices = []
     for name, quantity, fields in forms:
@@ -87,7 +97,7 @@ def build_forms(epsilon: float, base: Mapping[str, Any], forms: Iterable[Form]) 
             choices.append((name, Choice(quantity, epsilon, **{**base, **fields})))
         except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
-    return CodeChoice(tuple(choices)) if choices else None
+    return CodeChoice(tuple(choices), program) if choices else None
 
 
 def cap_form(rows: float) -> str:

@@ -34,7 +34,7 @@ _SAMPLED = (
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body = _statements(choice) if choice.in_libraries else ""
+    body = _statements(choice) if choice.in_libraries and choice.max_norm is None else ""
     return common.assemble(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
 
 
@@ -63,17 +63,9 @@ def _differences(choice: Choice) -> list[str]:
             "the learner you hand the rows to, which must count a user's rows together."
         ]
     if choice.max_norm is not None:
-        how = (
-            "scale = norm / epsilon"
-            if choice.noise is NoiseKind.LAPLACE
-            else "the Gaussian scale of that norm"
-        )
         return [
-            "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector, so its privacy "
-            "clause is not used. The statement gives the totals of the bounded vectors and ADDS NO NOISE: publish them "
-            f"only with the noise of that norm ({how}), which plain Python adds.",
-            common.PUBLIC_GROUPS,
-            common.replaced_difference(choice),
+            "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. What comes nearest "
+            "is the pair of bounds; plain Python has the norm."
         ]
     differences = [
         common.public_counts_difference(choice),
@@ -161,9 +153,6 @@ def _statements(choice: Choice) -> str:
         unread=_unread(choice),
         group=group,
         public_rows=common.PUBLIC_ROWS,
-        amount={Quantity.GROUP_COUNTS: "1.0", Quantity.GROUP_ROWS: "CAST(COUNT(*) AS FLOAT64)"}.get(
-            choice.quantity, f"LEAST(GREATEST(SUM({value}), 0.0), 1e100)"
-        ),
         **mean_fields,
     )
 

@@ -10,11 +10,17 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 
 from __future__ import annotations
 
+import re
+
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
+from dpcore.common.programs import Program
+from dpcore.data.tables import FileKind
 
 LIBRARY = "OpenDP 0.16"
-NEEDS = "pip install 'opendp[polars]>=0.16,<0.17' pandas"
+POLARS = "pip install 'opendp[polars]>=0.16,<0.17'"
+NEEDS = f"{POLARS} pandas"
 RELATION = (
     f"{common.ADD_OR_REMOVE} That is what unit_of(contributions=1, identifier=...) says; with changes=1 in its place "
     "one user would be replaced."
@@ -30,11 +36,26 @@ PERMUTE_AND_FLIP = (
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     body = _program(choice) if choice.in_libraries else ""
-    in_context = choice.max_norm is None and choice.quantity is not Quantity.GROUP_MEANS
+    of_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
+    in_context = choice.max_norm is None and not of_vector
     relation = RELATION if in_context else common.ADD_OR_REMOVE
-    return common.assemble(
-        choice, LIBRARY, relation, _differences(choice), body, common.with_readers(NEEDS, choice)
+    needs = POLARS if is_tidy(choice) else common.with_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, relation, _differences(choice), body, needs)
+
+
+def is_tidy(choice: Choice) -> bool:
+    """Return True if Polars alone reads the file as Sweet Spot does: one plain text file, one column of users."""
+    layout, (file, *others) = choice.read_as, choice.read_as.files
+    is_plain = file.kind is FileKind.TEXT and file.encoding in ("utf-8", "ascii") and len(file.separator) == 1
+    is_bare = not (file.skip or file.packing or file.names or layout.missing_is_a_user or others)
+    # Whether private amounts need more than a cast is private, too: one user's cell can decide it.
+    has_points = not choice.number_columns or (
+        choice.of_public_data and not any(layout.decimal(name) for name in choice.number_columns)
     )
+    # Polars takes some names for patterns of names.
+    names = (*choice.privacy_unit, choice.value_column, choice.group_column)
+    has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
+    return is_plain and is_bare and has_points and has_words
 
 
 def _differences(choice: Choice) -> list[str]:
@@ -48,11 +69,6 @@ def _differences(choice: Choice) -> list[str]:
         common.gaussian_difference(choice),
         common.ratio_of_noisy(choice),
     ]
-    if quantity is Quantity.MEAN and not choice.public_counts:
-        differences.append(
-            "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "
-            "one epsilon and has less noise. Plain Python has that pair."
-        )
     if quantity is Quantity.QUANTILE and smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
@@ -78,9 +94,9 @@ def _differences(choice: Choice) -> list[str]:
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
-    if quantity is Quantity.GROUP_MEANS:
+    if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice):
         differences.append(
-            "OpenDP's context would split the budget between sums and rows. Polars keeps the bounds, and OpenDP's "
+            "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's "
             "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
         )
     return differences
@@ -96,5 +112,10 @@ _SEPARATE = {
 
 def _program(choice: Choice) -> str:
     return common.render_program(
-        "with_opendp.py", choice, candidates=CANDIDATES, public_rows=common.PUBLIC_ROWS
+        "with_opendp.py",
+        choice,
+        tidy=is_tidy(choice),
+        noise=find_release_noise(choice, Program.OPENDP),
+        candidates=CANDIDATES,
+        public_rows=common.PUBLIC_ROWS,
     )

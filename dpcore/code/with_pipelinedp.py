@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 
 LIBRARY = "PipelineDP 0.3"
 NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
@@ -22,7 +24,8 @@ def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     body = "" if without else _program(choice)
-    needs = common.with_readers(NEEDS, choice)
+    composes_losses = choice.quantity is Quantity.GROUP_MEANS and choice.noise is NoiseKind.GAUSSIAN
+    needs = common.with_readers(f"{NEEDS} dp-accounting" if composes_losses else NEEDS, choice)
     return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
 
 
@@ -43,7 +46,7 @@ def _differences(choice: Choice) -> list[str]:
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
-        differences.append(common.ratio_of_noisy(choice))  # Without weights its own mean divides.
+    differences.append(common.ratio_of_noisy(choice))
     if quantity is Quantity.MEAN and not choice.public_counts:
         differences.append(
             "The budget is split between a sum around the middle of the value bounds and a count; the page's pair of "
@@ -78,16 +81,13 @@ def _differences(choice: Choice) -> list[str]:
     if quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
     if quantity is Quantity.GROUP_MEANS:
-        differences.append(common.SPLIT_MEANS)
-        differences.append(
-            "PipelineDP clamps no mean into the range of values; the page's errors are those of clamped means."
-        )
+        differences += [] if choice.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
     return differences
 
 
 def _program(choice: Choice) -> str:
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
     percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
-    return common.render_program(
-        "with_pipelinedp.py", choice, percents=percents, public_rows=common.PUBLIC_ROWS
-    )
+    noise = find_release_noise(choice, Program.PIPELINEDP)
+    values = {"percents": percents, "noise": noise, "public_rows": common.PUBLIC_ROWS}
+    return common.render_program("with_pipelinedp.py", choice, **values)

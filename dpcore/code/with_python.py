@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program, find_exact_sigma
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
 NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
@@ -26,8 +29,7 @@ def write(choice: Choice) -> Code:
         return common.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
     relation = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation
-    differences = [common.gaussian_difference(choice) if choice.quantity is not Quantity.TASK_WEIGHTS else ""]
-    differences.append(common.ratio_of_noisy(choice))
+    differences = [common.ratio_of_noisy(choice)]
     if choice.quantity is Quantity.MODEL:
         differences.append(
             "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "
@@ -52,6 +54,10 @@ def write(choice: Choice) -> Code:
             "data. In private data every row with a user and all features counts. If labels were missing when C was "
             "made, the program refuses C: fill these labels, or remove their rows, and make C anew."
         )
-    body = common.render_program("with_python.py", choice, candidates=CANDIDATES)
+    sigma = None
+    if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
+        sigma = find_exact_sigma(choice.epsilon, choice.delta)
+    values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
+    body = common.render_program("with_python.py", choice, candidates=CANDIDATES, **values)
     needs = common.with_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, relation, differences, body, needs)

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program, convert_to_rho
 
 LIBRARY = "Tumult Analytics 0.21"
 NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
@@ -19,7 +22,10 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
-    body = "" if without else common.render_program("with_tumult.py", choice, public_rows=common.PUBLIC_ROWS)
+    rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
+    noise = find_release_noise(choice, Program.TUMULT)
+    values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
+    body = "" if without else common.render_program("with_tumult.py", choice, **values)
     return common.assemble(
         choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)
     )
@@ -51,6 +57,11 @@ def _differences(choice: Choice) -> list[str]:
         differences.append(
             "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and "
             "has less noise. Plain Python has that pair."
+        )
+    if choice.max_rows is not None or choice.max_groups is not None:
+        differences.append(
+            "Tumult picks the rows that stay by a hash, the same in every run: what their choice does to the result "
+            "does not average out over runs."
         )
     if quantity is Quantity.QUANTILE and smooth:
         return [
@@ -86,8 +97,5 @@ def _differences(choice: Choice) -> list[str]:
             "user and group, which it then bounds: adding or removing a user adds or removes their rows."
         )
     if quantity is Quantity.GROUP_MEANS:
-        differences.append(common.SPLIT_MEANS)
-        differences.append(
-            "Tumult clamps no mean into the range of values; the page's errors are those of clamped means."
-        )
+        differences += [] if choice.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
     return differences

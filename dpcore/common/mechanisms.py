@@ -295,6 +295,12 @@ def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
     return float(_fix_delta(_gaussian_measurement(1, sigma), delta).map(1.0)[0])
 
 
+@functools.lru_cache(maxsize=256)
+def compute_gaussian_rho(sigma: float) -> float:
+    """Compute the rho that OpenDP proves for Gaussian noise at sensitivity 1; sigma is above 0."""
+    return float(_gaussian_measurement(1, sigma).map(1.0))
+
+
 def _round_root_up(squared: int) -> float:
     # Beyond 2^53 a whole number next to a square has the square's own root as a float, which is below its own.
     """Return the square root of an integer, rounded up."""

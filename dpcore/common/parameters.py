@@ -26,6 +26,7 @@ from typing import Any, Self, TypeVar
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
+from dpcore.common.programs import Program
 from dpcore.common.text_fields import DECLARATION, LONGEST, MAX_TEXT, list_field_types
 
 P = TypeVar("P", bound="Parameters")
@@ -258,6 +259,12 @@ def own_bound(unit: str = "", label: str = "Compare your own bound", **attribute
 def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
     """Declare the noise of a release."""
     return public.choice(NoiseKind.LAPLACE, label, shared="noise", **attributes)
+
+
+def program_choice(options: Mapping[Program, str] | None = None, **attributes: Any) -> Any:
+    """Declare the program whose noise the errors are of."""
+    attributes |= {"shared": "program", "as_list": True}
+    return public.choice(Program.OPENDP, "Program", options, **attributes)
 
 
 def gaussian_delta(limits: tuple[float, float] | None, noise: str, **attributes: Any) -> Any:

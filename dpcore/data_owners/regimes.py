@@ -163,17 +163,6 @@ TOLERANCE = 1e-6
 NEAR_OPTIMAL_FACTOR = 1.05
 
 
-def sum_weights_over_roots(histogram: ContributionHistogram, caps: npt.ArrayLike) -> FloatArray:
-    """Compute Σ_j min(m_j, τ)/√m_j over all owners, shape of ``caps``."""
-    sizes = histogram.sizes.astype(np.float64)
-    users = histogram.users.astype(np.float64)
-    sums_below = np.r_[0.0, np.cumsum(users * np.sqrt(sizes))]
-    sums_above = np.r_[np.cumsum((users / np.sqrt(sizes))[::-1])[::-1], 0.0]
-    tau = np.asarray(caps, dtype=np.float64)
-    index = np.searchsorted(sizes, tau, side="right")
-    return np.asarray(sums_below[index] + tau * sums_above[index])
-
-
 def cap_owners(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, protects_owner: bool
 ) -> Collaboration:
@@ -190,13 +179,18 @@ def cap_owners(
         Owners with N_τ/n records on average. The evenness is √(N_τ/n) Σ_j w_j/√m_j with w_j = min(m_j, τ)/N_τ: an owner
         alone learns from all m_j records, and these bounds are averaged with the same weights.
     """
-    tau = np.asarray(caps, dtype=np.float64)
+    tau, sizes = np.asarray(caps, dtype=np.float64), histogram.sizes.astype(np.float64)
+    # Σ_j min(m_j, τ)/√m_j over all owners, from those below and above each cap.
+    sums_below = np.r_[0.0, np.cumsum(histogram.users * np.sqrt(sizes))]
+    sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(sizes))[::-1])[::-1], 0.0]
+    index = np.searchsorted(sizes, tau, side="right")
+    sums_over_roots = sums_below[index] + tau * sums_above[index]
     kept_records = np.asarray(histogram.kept_rows(tau), dtype=np.float64)
     mean_records = kept_records / histogram.num_users
     return collaboration.replace(
         owners=float(histogram.num_users),
         records=mean_records,
-        evenness=sum_weights_over_roots(histogram, tau) / kept_records * np.sqrt(mean_records),
+        evenness=sums_over_roots / kept_records * np.sqrt(mean_records),
         records_per_unit=tau if protects_owner else collaboration.records_per_unit,
     )
 

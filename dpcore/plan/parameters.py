@@ -34,6 +34,7 @@ from dpcore.common.parameters import (
     range_end,
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
+from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
@@ -41,15 +42,6 @@ from dpcore.mean.public_counts import Target
 
 MAX_AMOUNT = 2e3
 """mu^2 beyond which epsilon is above 1,000 and not stated."""
-
-
-class Program(enum.Enum):
-    """The library whose noise is computed."""
-
-    PYTHON = "plain Python"
-    OPENDP = "OpenDP"
-    PIPELINEDP = "PipelineDP"
-    TUMULT = "Tumult"
 
 
 @dataclass(frozen=True)
@@ -308,6 +300,11 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
 
 
+_PROGRAM_NAMES = {
+    program: program.value for program in (Program.PYTHON, Program.OPENDP, Program.PIPELINEDP, Program.TUMULT)
+}
+
+
 @dataclass(frozen=True)
 class PlanParameters(Parameters):
     """The settings of the page *Budget plan*: everything but the data.
@@ -336,7 +333,9 @@ class PlanParameters(Parameters):
     error."""
     mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers."""
-    program: Program = public.choice(Program.PYTHON, "Noise as drawn by", as_list=True, width=180)
+    program: Program = public.choice(
+        Program.PYTHON, "Noise as drawn by", _PROGRAM_NAMES, as_list=True, width=180
+    )
     """Some libraries split the budget of a mean in halves."""
     # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
@@ -24,7 +25,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import SortedPairs, errors_by_groups
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
-from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters, Program
+from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import errors_over_epsilon

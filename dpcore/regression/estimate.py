@@ -128,7 +128,9 @@ def evaluate(
     noise = LaplaceNoise.for_release(problem.value_bound * largest, problem.epsilon)
     sampling = problem.residual_variance * float(np.vdot(w, w))
     privacy = problem.unit_noise * largest**2
-    infeasibility = whitened.compute_infeasibility(w)
+    # C X - I, each entry in the features' own units (root mean squares).
+    differences = (whitened.rows.T @ w - whitened.target).T @ whitened.triangle
+    infeasibility = float(np.max(np.abs(differences) * (whitened.units[:, None] / whitened.units)))
     bound, argument = -math.inf, "this method does not claim to be the best"
     if dual is not None:
         bound, argument = compute_lower_bound(problem, dual), "a dual bound computed from the same data"

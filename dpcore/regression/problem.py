@@ -62,7 +62,7 @@ class Whitened:
         return np.asarray(np.add.reduceat(per_row, self.starts, axis=0))
 
     def find_largest_user_weight(self, w: FloatArray) -> float:
-        """max_l sum_{i in S_l, j} |w_ij|."""
+        """Return the largest weight of a user, max_l sum_{i in S_l, j} |w_ij|."""
         # A user's entries lie side by side: one pass, several times faster than row sums first.
         return float(np.add.reduceat(np.abs(w).ravel(), self.starts * w.shape[1]).max())
 
@@ -70,23 +70,18 @@ class Whitened:
         """Return a sum w^2 + (largest user weight)^2, without a check that W is feasible."""
         return trade_off * float(np.vdot(w, w)) + self.find_largest_user_weight(w) ** 2
 
-    def compute_infeasibility(self, w: FloatArray) -> float:
-        """Return the largest entry of C X - I, each taken in the features' own units (root mean squares)."""
-        off = (self.rows.T @ w - self.target).T @ self.triangle
-        return float(np.max(np.abs(off) * (self.units[:, None] / self.units[None, :])))
-
     def solve_least_squares(self) -> FloatArray:
-        """Ordinary least squares, W = X (X^T X)^-1 = A E / n."""
+        """Return W of ordinary least squares, X (X^T X)^-1 = A E / n."""
         return np.asarray(self.rows @ (self.target / self.rows.shape[0]))
 
     def restore_order(self, w: FloatArray) -> FloatArray:
-        """C in the original order of rows, shape (d, n)."""
+        """Return C, shape (d, n), in the original order of rows."""
         c = np.empty((w.shape[1], w.shape[0]))
         c[:, self.order] = w.T
         return c
 
     def sort_rows(self, c: FloatArray) -> FloatArray:
-        """W = C^T in the sorted order of rows."""
+        """Return W = C^T in the sorted order of rows."""
         return np.ascontiguousarray(c[:, self.order].T)
 
     def repair(self, w: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import LARGEST_GAIN, DrawnNoise, Program, find_noise
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 
@@ -28,7 +29,9 @@ NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_WHOLE = 2.0**53
 """The largest float64 whose next whole number is one, too."""
 PROBES = 64
-"""Totals evaluated at once in the search."""
+"""Totals evaluated at once in the search, and most bounds that a certificate compares under whole noise."""
+MAX_CANDIDATES = 10_000
+"""Whole bounds that are compared under whole noise."""
 SHORT_COST = 1e-3
 """Share of the least error that rounding the bound may add."""
 
@@ -43,8 +46,10 @@ class TotalProblem:
         mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
-        is_integer: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then at most
-            `MAX_WHOLE`.
+        is_integer: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then whole and
+            at most `MAX_WHOLE`.
+        program: The program whose noise the error is of; plain Python's is that of the papers.
+        rounds_noise: False to compute with noise of real numbers where the program draws whole numbers.
 
     Raises:
         InvalidInput: A parameter is missing or out of its range; all problems at once.
@@ -56,11 +61,14 @@ class TotalProblem:
     delta: float | None = None
     measure: Measure = Measure.ABSOLUTE
     is_integer: bool = False
+    program: Program = Program.PYTHON
+    rounds_noise: bool = True
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.of_kind(Amounts, amounts=self.amounts)
             problems.of_kind(Measure, measure=self.measure)
+            problems.of_kind(Program, program=self.program)
             noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         with problems:
             if self.is_integer and self.amounts.largest > MAX_WHOLE:
@@ -73,9 +81,15 @@ class TotalProblem:
                 problems.add("epsilon is so small that the noise leaves float64")
 
     @cached_property
+    def noise(self) -> DrawnNoise:
+        """Return the noise that the program draws."""
+        of_counts = self.is_integer and self.rounds_noise
+        return find_noise(self.program, self.mechanism, self.epsilon, self.delta, of_counts=of_counts)
+
+    @property
     def unit_noise(self) -> float:
-        """Return the noise scale at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
-        return noise_error.compute_unit_scale(self.mechanism, self.epsilon, self.delta)
+        """Return the scale of the noise at sensitivity 1."""
+        return self.noise.unit_scale
 
 
 @dataclass(frozen=True)
@@ -124,29 +138,25 @@ def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     Source: Amin et al. 2019, equations 3 to 5, for bias, noise and bound. The exact errors are ours: with
     noise of scale b beside a bias a, E|a + Lap(b)| = a + b e^(-a/b), and RMSE^2 = a^2 + 2 b^2.
     """
-    return build_errors(problem.mechanism, problem.unit_noise, bounds, problem.amounts.excess(bounds))
+    return build_errors(problem.noise, bounds, problem.amounts.excess(bounds))
 
 
-def build_errors(
-    mechanism: NoiseKind, unit_noise: float, bounds: npt.ArrayLike, bias: npt.ArrayLike
-) -> TotalErrors:
-    """Compute the errors of bounds from the size of their bias and the noise scale at sensitivity 1."""
+def build_errors(noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
+    """Compute the errors of bounds from the size of their bias and the noise."""
     bound_array, bias_array = np.asarray(bounds, dtype=np.float64), np.asarray(bias, dtype=np.float64)
-    scale = unit_noise * bound_array
     return TotalErrors(
         bounds=bound_array,
         bias=bias_array,
-        noise=np.asarray(mechanism.mean_magnitude * scale),
-        absolute_error=noise_error.expected_absolute(mechanism, bias_array, scale),
-        rmse=noise_error.root_mean_square(mechanism, bias_array, scale),
+        noise=noise.mean_magnitude(bound_array),
+        absolute_error=noise.expected_absolute(bias_array, bound_array),
+        rmse=noise.measure_error(Measure.RMSE, bias_array, bound_array),
     )
 
 
 def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Compute the error of each bound by the problem's own measure; shapes as `errors`."""
     t = np.asarray(bounds, dtype=np.float64)
-    bias = problem.amounts.excess(t)
-    return noise_error.measure_error(problem.measure, problem.mechanism, bias, problem.unit_noise * t)
+    return problem.noise.measure_error(problem.measure, problem.amounts.excess(t), t)
 
 
 @dataclass(frozen=True)
@@ -198,7 +208,7 @@ def critical_rank(problem: TotalProblem) -> int:
 
     Source: Amin et al. 2019, equation 6.
     """
-    price = problem.mechanism.mean_magnitude * problem.unit_noise
+    price = problem.noise.kind.mean_magnitude * problem.unit_noise
     nearest = math.floor(price + 0.5)
     return max(nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price), 1)
 
@@ -232,6 +242,9 @@ def optimal_bound(problem: TotalProblem) -> float:
     """Find T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
     if problem.amounts.total == 0.0:
         return 0.0
+    if problem.noise.is_discrete:
+        candidates = _list_candidates(problem, optimal_bound(replace(problem, rounds_noise=False)))
+        return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
     if problem.measure is Measure.BOUND:
         best = problem.amounts.largest_at_rank(critical_rank(problem))
     else:
@@ -243,6 +256,27 @@ def optimal_bound(problem: TotalProblem) -> float:
     return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
 
 
+def _list_candidates(problem: TotalProblem, real_best: float) -> FloatArray:
+    """List the whole bounds that can be best under whole noise, given the best one under noise of real numbers.
+
+    Whole noise errs less than noise of real numbers, by at most `programs.LARGEST_GAIN`; the error under the latter is
+    convex. So no bound outside the interval in which it is within that of the best can be best.
+    """
+    real = replace(problem, rounds_noise=False)
+    limit = float(measure_errors(real, real_best))
+    limit = math.hypot(limit, LARGEST_GAIN) if problem.measure is Measure.RMSE else limit + LARGEST_GAIN
+    low, high = weights.find_interval_within(
+        lambda bounds: measure_errors(real, bounds),
+        minimiser=real_best,
+        low=0.0,
+        high=problem.amounts.largest,
+        limit=limit,
+        is_integer=True,
+    )
+    # More would have to be nearly equal by chance, over so many bounds that the best one's error is in the thousands.
+    return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES))))
+
+
 def _minimise_exact(problem: TotalProblem) -> float:
     """Find the minimiser of an exact measure: search for the piece, then a closed form within it.
 
@@ -251,7 +285,7 @@ def _minimise_exact(problem: TotalProblem) -> float:
     sign, not by a distance.
     """
     amounts, unit = problem.amounts, problem.unit_noise
-    shape = noise_error.make_perspective(problem.mechanism, problem.measure)
+    shape = noise_error.make_perspective(problem.noise.kind, problem.measure)
     # Convexity makes the sign of the slope monotone over the totals: that is what the search needs.
     low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
     while low < high:
@@ -275,7 +309,7 @@ def _slope(
     problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
 ) -> FloatArray:
     """Return the derivative of the error at T on the side where ``users`` users lie above; all of one shape."""
-    shape = noise_error.make_perspective(problem.mechanism, problem.measure)
+    shape = noise_error.make_perspective(problem.noise.kind, problem.measure)
     scale = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.where(scale > 0.0, np.asarray(bias, dtype=np.float64) / scale, math.inf)
@@ -290,6 +324,8 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
     noise grows. Where the error falls toward one side, a second point on that side (the next whole number
     where only whole bounds are allowed) does the same for all that lies beyond it.
     """
+    if problem.noise.is_discrete:
+        return _certify_whole(problem, bound)
     value, slope_left, slope_right = _recompute(problem, bound)
     # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
     largest = problem.amounts.largest
@@ -302,12 +338,28 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
     return Certificate(value, lower, f"convex in the bound; subgradients for all {allowed}")
 
 
+def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
+    """Return the error under whole noise beside a lower bound: the least of all candidates, each recomputed.
+
+    Where they are many, it is the lower bound under noise of real numbers less `programs.LARGEST_GAIN`.
+    """
+    real, value = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
+    certificate = certify(real, bound)
+    candidates = _list_candidates(problem, optimal_bound(real))
+    if candidates.size <= PROBES:
+        lower = min(_recompute(problem, float(candidate))[0] for candidate in candidates)
+    elif problem.measure is Measure.RMSE:
+        lower = math.sqrt(max(certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
+    else:
+        lower = max(certificate.lower_bound - LARGEST_GAIN, 0.0)
+    return Certificate(value, min(lower, value), f"{certificate.argument}; whole noise by comparison")
+
+
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
     """Return the error at T and its slopes to the left and right, by sums over the totals instead of prefix sums."""
     values, users = problem.amounts.values, problem.amounts.users
     bias = float(np.sum(np.maximum(values - bound, 0.0) * users))
-    scale = problem.unit_noise * bound
-    value = float(noise_error.measure_error(problem.measure, problem.mechanism, bias, scale))
+    value = float(problem.noise.measure_error(problem.measure, bias, bound))
     users_above = float(np.sum(users, where=values > bound, dtype=np.float64))
     users_at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
     left_slope, right_slope = _slope(problem, bound, bias, [users_at_or_above, users_above])
@@ -373,7 +425,7 @@ def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) 
     Raises:
         InvalidInput: ``coverage`` not in [0, 1).
     """
-    half_width = noise_error.magnitude_within(problem.mechanism, coverage) * problem.unit_noise * bound
+    half_width = problem.noise.interval_half_width(coverage, bound)
     bias = float(problem.amounts.excess(bound))
     return -bias - half_width, -bias + half_width
 

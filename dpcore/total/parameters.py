@@ -21,8 +21,10 @@ from dpcore.common.parameters import (
     of_data,
     of_values,
     own_bound,
+    program_choice,
     public,
 )
+from dpcore.common.programs import Program
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sums_per_user
 from dpcore.dataset import Dataset
@@ -86,6 +88,8 @@ class TotalParameters(Parameters):
         Measure.ABSOLUTE, "Error to minimise", MEASURE_NAMES, former_name="measure"
     )
     """Expected: mean of |release − truth|. RMSE: root mean squared error. Bound: the paper's bias plus mean noise."""
+    program: Program = program_choice(width=200, place=LINE)
+    """The errors are those of its noise, and *Code for your library* opens with it."""
     # In the unit of a column that other data may not have.
     own_bound: float | None = own_bound(placeholder="optional", width=180)
     """A bound you use today, per user."""
@@ -132,7 +136,15 @@ class TotalParameters(Parameters):
     def problem(self, amounts: Amounts) -> TotalProblem:
         """Return the question on given totals; a bound on rows is whole."""
         is_integer = self.summed is Summed.ROWS
-        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.objective, is_integer)
+        return TotalProblem(
+            amounts,
+            self.epsilon,
+            self.mechanism,
+            self.delta,
+            self.objective,
+            is_integer,
+            self.program,
+        )
 
 
 @dataclass(frozen=True, eq=False)

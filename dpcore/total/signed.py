@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import TotalErrors, TotalProblem, build_errors, optimal_bound, short_bound
@@ -58,6 +59,7 @@ class SignedProblem:
         epsilon: float,
         mechanism: NoiseKind = NoiseKind.LAPLACE,
         delta: float | None = None,
+        program: Program = Program.PYTHON,
     ) -> SignedProblem:
         """Build the problem from totals.
 
@@ -66,7 +68,7 @@ class SignedProblem:
         """
         x = np.asarray(totals, dtype=np.float64)
         amounts = Amounts.from_totals(np.abs(x))
-        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND))
+        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program))
 
     def clip(self, low: float, high: float) -> ClippedSum:
         """Compute the error of clipping every total to [L, U], in the totals' unit."""
@@ -103,4 +105,4 @@ class SignedProblem:
         return np.asarray(positive.excess(t) - negative.excess(t))
 
     def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
-        return build_errors(self.sizes.mechanism, self.sizes.unit_noise, bounds, bias)
+        return build_errors(self.sizes.noise, bounds, bias)

@@ -1,7 +1,5 @@
 """`ContributionHistogram` against loops over users, and what it refuses."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from decimal import Decimal
@@ -20,11 +18,8 @@ BOUNDS = st.lists(st.floats(0, 60), min_size=1, max_size=6)
 
 def problems_of(**columns: object) -> list[str]:
     with pytest.raises(InvalidInput) as raised:
-        ContributionHistogram(**columns)  # type: ignore[arg-type]
+        ContributionHistogram(**columns)
     return [p.message for p in raised.value.problems]
-
-
-# Against loops over users
 
 
 @given(COUNTS)
@@ -101,20 +96,17 @@ def test_quantile(counts: list[int], share: float) -> None:
     assert h.quantile(share) == expected
 
 
-# Content
-
-
 @given(COUNTS, st.randoms())
 def test_equal_content_is_equal_however_it_came(counts: list[int], random: object) -> None:
     h = ContributionHistogram.from_counts(counts)
     shuffled = list(counts)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     others = [
         ContributionHistogram.from_counts(np.array(shuffled, dtype=np.int16)),
         ContributionHistogram.from_counts([float(c) for c in counts]),
         ContributionHistogram.from_counts([Decimal(c) for c in counts]),
         ContributionHistogram.from_table(shuffled, np.ones(len(counts))),  # equal sizes are added up
-        ContributionHistogram(sizes=h.sizes.tolist(), users=h.users.astype(np.uint64)),  # type: ignore[arg-type]
+        ContributionHistogram(sizes=h.sizes.tolist(), users=h.users.astype(np.uint64)),
     ]
     for other in others:
         assert other == h
@@ -146,7 +138,7 @@ def test_immutable_and_apart_from_its_input() -> None:
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 7
     with pytest.raises(AttributeError):
-        h.sizes = sizes  # type: ignore[misc]
+        h.sizes = sizes
 
 
 def test_largest_numbers_do_not_overflow() -> None:
@@ -162,9 +154,6 @@ def test_largest_numbers_do_not_overflow() -> None:
     assert s.top_percent_share == pytest.approx(0.02, rel=1e-9)
     many = ContributionHistogram(sizes=np.arange(1, 10**7 + 1), users=np.full(10**7, big))
     assert many.num_users == pytest.approx(1e19, rel=1e-12)  # above int64
-
-
-# Refusals
 
 
 def test_all_problems_at_once() -> None:
@@ -210,13 +199,13 @@ def test_all_problems_at_once() -> None:
 )
 def test_hostile_columns(bad: object, word: str) -> None:
     with pytest.raises(InvalidInput, match=word):
-        ContributionHistogram.from_counts(bad)  # type: ignore[arg-type]
+        ContributionHistogram.from_counts(bad)
     # Both columns of a histogram are looked at, and so are both of a table.
     found = problems_of(sizes=bad, users=bad)
     assert [f.split()[0] for f in found][:1] == ["sizes"]
     assert any(f.startswith("users") and word in f for f in found)
     with pytest.raises(InvalidInput, match=word):
-        ContributionHistogram.from_table(bad, [1])  # type: ignore[arg-type]
+        ContributionHistogram.from_table(bad, [1])
 
 
 def test_half_precision_is_read() -> None:

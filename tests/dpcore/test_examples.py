@@ -1,7 +1,5 @@
 """The examples in the docstrings of all calls and of the central classes: each runs, and prints what it says."""
 
-from __future__ import annotations
-
 import doctest
 import sys
 

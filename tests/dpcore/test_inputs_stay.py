@@ -1,7 +1,5 @@
 """No call changes its input, whether it answers or refuses."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One call per question: from whatever a person has in hand, the answer of the page."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import inspect
@@ -37,7 +35,7 @@ from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
-from dpcore.reply import LIBRARIES, Reply
+from dpcore.reply import LIBRARY_BY_NAME, Reply
 from dpcore.report import plotly_figures
 from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
@@ -75,32 +73,32 @@ TRAINING = TrainingParameters(
 )
 
 
-def said(answer: Reply) -> tuple[str, ...]:
+def list_shown_texts(reply: Reply) -> tuple[str, ...]:
     # Rows of a table in memory are numbered otherwise than lines.
-    lines = [line for line in str(answer).splitlines() if line not in answer.notes]
-    return ("\n".join(lines), *(number.text_to_copy for number in answer.answer.numbers))
+    lines = [line for line in str(reply).splitlines() if line not in reply.notes]
+    return ("\n".join(lines), *(number.text_to_copy for number in reply.answer.numbers))
 
 
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
     frame = pd.read_csv(EVENTS)
-    asked = ss.mean_bound(frame, **MEAN)
-    assert asked.parameters == MeanParameters(
+    of_frame = ss.mean_bound(frame, **MEAN)
+    assert of_frame.parameters == MeanParameters(
         1, 0, 100, counts=Counts.PRIVATE, target=Target.TABLE, likeness=Likeness.ENTERED
     )
-    assert asked.disclosure is Disclosure.PRIVATE
-    assert "do not publish" in str(asked)
+    assert of_frame.disclosure is Disclosure.PRIVATE
+    assert "do not publish" in str(of_frame)
     by_hand = frame.groupby("user_id").size().value_counts().to_dict()
-    counted = to_dataset(frame, "user_id").histogram
-    assert dict(zip(counted.sizes.tolist(), counted.users.tolist(), strict=True)) == by_hand
+    histogram = to_dataset(frame, "user_id").histogram
+    assert dict(zip(histogram.sizes.tolist(), histogram.users.tolist(), strict=True)) == by_hand
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
     for same in (EVENTS, str(EVENTS), [EVENTS], arrow, frame.set_index("user_id"), frame.astype(object)):
-        assert said(ss.mean_bound(same, **MEAN)) == said(asked)
+        assert list_shown_texts(ss.mean_bound(same, **MEAN)) == list_shown_texts(of_frame)
 
 
 FEW = pd.DataFrame({"user": list("aabc"), "amount": [1.0, 2.0, 3.0, 4.0], "shop": list("xyxy")})
 
 
-def sentences(name, *data, **settings):
+def list_refusals(name, *data, **settings):
     with pytest.raises(InvalidInput) as refused:
         getattr(ss, name)(*data, **settings)
     return sorted(str(refused.value).splitlines())
@@ -113,20 +111,20 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path):
     for data in (FEW, file):
         # A missing column, an unknown setting or a missing one hides no other problem.
         wrong = {"user": "nobody", "epsilon": -1, "lower": 3, "upper": 1, "qqqq": 1}
-        assert sentences("mean_bound", data, **wrong) == [
+        assert list_refusals("mean_bound", data, **wrong) == [
             "Epsilon must lie between 0.000001 and 1,000; got -1.",
             "Lowest value L must lie below highest value U; got 3 and 1.",
             f"There is no column nobody{columns}",
             "There is no setting 'qqqq' of mean_bound.",
         ]
-        assert sentences("group_bounds", data, user="nobody", epsilon=0, disclosure="secret") == [
+        assert list_refusals("group_bounds", data, user="nobody", epsilon=0, disclosure="secret") == [
             "Disclosure must be 'private', 'public' or the facts of a DP release; got 'secret'.",
             "Epsilon must lie between 0.000001 and 1,000; got 0.",
             f"There is no column nobody{columns}",
             "This question needs the column of the groups: group=…",
         ]
         labels = {"user": "user", "label": "nothing", "features": ["amount"], "disclosure": "secret"}
-        assert sentences("regression_weights", data, **labels, epsilon=-1, upper=1) == [
+        assert list_refusals("regression_weights", data, **labels, epsilon=-1, upper=1) == [
             "Disclosure must be 'private', 'public' or the facts of a DP release; got 'secret'.",
             "Epsilon must lie between 0.000001 and 1,000; got -1.",
             "Lower is missing.",
@@ -135,38 +133,38 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path):
 
 
 def test_numbers_stand_for_their_text():
-    asked = {"user": "user", "value": "amount", "epsilon": 1, "lower": 0, "upper": 5}
-    for given in (0.25, np.float64(0.25), [0.25], np.array([0.25]), "0.25"):
-        assert ss.quantile_bound(FEW, quantiles=given, **asked).parameters.levels == (0.25,)
-    assert ss.quantile_bound(FEW, quantiles=np.array([0.9, 0.5]), **asked).parameters.levels == (0.5, 0.9)
+    settings = {"user": "user", "value": "amount", "epsilon": 1, "lower": 0, "upper": 5}
+    for quantiles in (0.25, np.float64(0.25), [0.25], np.array([0.25]), "0.25"):
+        assert ss.quantile_bound(FEW, quantiles=quantiles, **settings).parameters.levels == (0.25,)
+    assert ss.quantile_bound(FEW, quantiles=np.array([0.9, 0.5]), **settings).parameters.levels == (0.5, 0.9)
     base = {"user": "user", "value": "amount", "epsilon": 1, "base": "histogram"}
     answer = ss.quantile_bound(FEW, **base, edges=[0, 1.5, 5], masses=np.array([2, 1]))
     assert (answer.parameters.edges, answer.parameters.masses) == ("0; 1.5; 5", "2; 1")
-    (said,) = sentences("quantile_bound", FEW, quantiles=True, **asked)
-    assert said == "Quantiles must be text, such as '0.25, 0.5'; got True."
-    (said,) = sentences("quantile_bound", FEW, quantiles=" ", **asked)
-    assert said.startswith("Quantiles is empty.")
+    (sentence,) = list_refusals("quantile_bound", FEW, quantiles=True, **settings)
+    assert sentence == "Quantiles must be text, such as '0.25, 0.5'; got True."
+    (sentence,) = list_refusals("quantile_bound", FEW, quantiles=" ", **settings)
+    assert sentence.startswith("Quantiles is empty.")
 
 
 def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
     table = "Take a table with one row per contribution, and name its column"
     counts = [3, 1, 2]
     for data in (counts, ContributionHistogram.from_counts(counts), to_dataset(FEW, "user")):
-        (said,) = sentences("quantile_bound", data, epsilon=1)
-        assert said == (f"This question needs the value of each row. {table}: value=…")
-        (said,) = sentences("group_bounds", data, epsilon=1)
-        assert said == (f"This question needs the group of each row. {table}: group=…")
-    (said,) = sentences("quantile_bound", FEW, user="user", epsilon=1)
-    assert said == "This question needs the column of the values: value=…"
+        (sentence,) = list_refusals("quantile_bound", data, epsilon=1)
+        assert sentence == (f"This question needs the value of each row. {table}: value=…")
+        (sentence,) = list_refusals("group_bounds", data, epsilon=1)
+        assert sentence == (f"This question needs the group of each row. {table}: group=…")
+    (sentence,) = list_refusals("quantile_bound", FEW, user="user", epsilon=1)
+    assert sentence == "This question needs the column of the values: value=…"
     for empty in ([], (), np.array([]), pd.Series([], dtype=int)):
-        (said,) = sentences("count_bound", empty, epsilon=1)
-        assert said == "The list of rows per user is empty. Give one number for each user."
-    (said,) = sentences("count_bound", None, epsilon=1)
-    assert said.startswith("There are no data.")
+        (sentence,) = list_refusals("count_bound", empty, epsilon=1)
+        assert sentence == "The list of rows per user is empty. Give one number for each user."
+    (sentence,) = list_refusals("count_bound", None, epsilon=1)
+    assert sentence.startswith("There are no data.")
 
 
 def test_what_is_no_name_table_or_list_gets_a_sentence():
-    ask = {"user": "user", "label": "amount", "features": ["shop"], "lower": 0, "upper": 5, "epsilon": 1}
+    settings = {"user": "user", "label": "amount", "features": ["shop"], "lower": 0, "upper": 5, "epsilon": 1}
     for wrong, sentence in {
         (
             "levels",
@@ -177,41 +175,43 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
         ("label", 3): "Label must be the name of a column; got '3'.",
         ("features", 3): "Features must be the name of a column; got '3'.",
     }.items():
-        assert sentence in sentences("regression_weights", FEW, **ask | dict([wrong]))
-    numbers = ask | {"features": ["amount"], "label": "shop", "positive": "x"}
+        assert sentence in list_refusals("regression_weights", FEW, **settings | dict([wrong]))
+    numbers = settings | {"features": ["amount"], "label": "shop", "positive": "x"}
     del numbers["lower"], numbers["upper"]
     for ranges in ({"amount": 3}, {"amount": (1, 2, 3)}):
-        (said,) = sentences("training_bound", FEW, **numbers, ranges=ranges)
-        assert said.startswith("Ranges must hold entries by column, such as ranges={'column': (0, 100)}; got")
+        (refusal,) = list_refusals("training_bound", FEW, **numbers, ranges=ranges)
+        assert refusal.startswith(
+            "Ranges must hold entries by column, such as ranges={'column': (0, 100)}; got"
+        )
     users = {"user": "user", "epsilon": 1}
-    (said,) = sentences("count_bound", pd.DataFrame, **users)
-    assert said.endswith("got type.")
-    (said,) = sentences("count_bound", FEW, **users, disclosure=np.array([1, 2]))
-    assert said.startswith("Disclosure must be")
-    assert sentences("count_bound", FEW.iloc[:0], **users) == [
+    (refusal,) = list_refusals("count_bound", pd.DataFrame, **users)
+    assert refusal.endswith("got type.")
+    (refusal,) = list_refusals("count_bound", FEW, **users, disclosure=np.array([1, 2]))
+    assert refusal.startswith("Disclosure must be")
+    assert list_refusals("count_bound", FEW.iloc[:0], **users) == [
         "There are no rows. Add a row for each contribution."
     ]
-    (said,) = sentences("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
-    assert said == "The names of the columns look like data. Name them, such as user and value."
-    (said,) = sentences("count_bound", "a\0b.csv", **users)
-    assert said.startswith("A path holds a NUL character")
+    (refusal,) = list_refusals("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
+    assert refusal == "The names of the columns look like data. Name them, such as user and value."
+    (refusal,) = list_refusals("count_bound", "a\0b.csv", **users)
+    assert refusal.startswith("A path holds a NUL character")
 
 
 def test_a_pattern_names_its_files(tmp_path):
     for part in range(3):
         FEW.to_csv(tmp_path / f"part{part}.csv", index=False)
     pattern = str(tmp_path / "part*.csv")
-    asked = {"user": "user", "epsilon": 1}
-    named = ss.count_bound([tmp_path / f"part{part}.csv" for part in range(3)], **asked)
-    assert ss.count_bound(pattern, **asked).data.histogram == named.data.histogram
-    assert named.data.histogram.num_rows == 12
-    (said,) = sentences("count_bound", str(tmp_path / "nothing*.csv"), **asked)
-    assert said.startswith("No file is called like ")
+    settings = {"user": "user", "epsilon": 1}
+    of_paths = ss.count_bound([tmp_path / f"part{part}.csv" for part in range(3)], **settings)
+    assert ss.count_bound(pattern, **settings).data.histogram == of_paths.data.histogram
+    assert of_paths.data.histogram.num_rows == 12
+    (sentence,) = list_refusals("count_bound", str(tmp_path / "nothing*.csv"), **settings)
+    assert sentence.startswith("No file is called like ")
     labels = {"user": "user", "label": "amount", "lower": 0, "upper": 5, "epsilon": 1}
-    (said,) = sentences("regression_weights", pattern, **labels)
-    assert said == "A table with labels is one file; there are 3 here."
-    drawn = ss.select_privately("count_bound", pattern, {"user": "user", "epsilon": 1}, epsilon=1)
-    assert drawn.bound >= 0
+    (sentence,) = list_refusals("regression_weights", pattern, **labels)
+    assert sentence == "A table with labels is one file; there are 3 here."
+    selected = ss.select_privately("count_bound", pattern, {"user": "user", "epsilon": 1}, epsilon=1)
+    assert selected.bound >= 0
 
 
 def test_rows_that_were_left_out_are_told(tmp_path):
@@ -222,8 +222,8 @@ def test_rows_that_were_left_out_are_told(tmp_path):
     assert note in lines
     assert label == answer.disclosure.label
     assert f"<p>{note}</p>" in answer._repr_html_()
-    named = ss.count_bound(FEW.rename(columns={"shop": "<b>"}), user="user", epsilon=1)
-    assert "<b>" not in named._repr_html_().replace("<td><b>", "")
+    with_markup = ss.count_bound(FEW.rename(columns={"shop": "<b>"}), user="user", epsilon=1)
+    assert "<b>" not in with_markup._repr_html_().replace("<td><b>", "")
     assert "left out" not in str(
         ss.select_privately("count_bound", table, {"user": "user", "epsilon": 1}, epsilon=1)
     )
@@ -231,26 +231,28 @@ def test_rows_that_were_left_out_are_told(tmp_path):
 
 def test_counts_need_no_table():
     counts = [3, 1, 1, 40, 2]
-    of = ContributionHistogram.from_counts(np.array(counts))
-    given = (
+    histogram = ContributionHistogram.from_counts(np.array(counts))
+    forms = (
         counts,
         tuple(counts),
         np.array(counts),
         pd.Series(counts),
-        of,
-        to_dataset(of, disclosure="public"),
+        histogram,
+        to_dataset(histogram, disclosure="public"),
     )
-    answers = [ss.count_bound(one, epsilon=1, disclosure="public") for one in given]
-    assert {said(answer) for answer in answers} == {said(answers[0])}
+    answers = [ss.count_bound(one, epsilon=1, disclosure="public") for one in forms]
+    assert {list_shown_texts(answer) for answer in answers} == {list_shown_texts(answers[0])}
     assert answers[0].disclosure is Disclosure.PUBLIC
-    one = total_answered(given[-1], TotalParameters(1.0))
-    assert said(answers[0]) == (str(one), *(number.text_to_copy for number in one.numbers))
+    one = total_answered(forms[-1], TotalParameters(1.0))
+    assert list_shown_texts(answers[0]) == (str(one), *(number.text_to_copy for number in one.numbers))
 
 
 def test_a_file_of_a_histogram_needs_no_columns(tmp_path):
     file = tmp_path / "histogram.csv"
     file.write_text("size,users\n1,2\n2,1\n3,1\n40,1\n", encoding="utf-8")
-    assert said(ss.count_bound(file, epsilon=1)) == said(ss.count_bound([3, 1, 1, 40, 2], epsilon=1))
+    assert list_shown_texts(ss.count_bound(file, epsilon=1)) == list_shown_texts(
+        ss.count_bound([3, 1, 1, 40, 2], epsilon=1)
+    )
 
 
 def test_users_of_a_frame_are_those_of_its_file(tmp_path):
@@ -278,30 +280,32 @@ def test_every_other_question_answers():
     assert total.parameters == TotalParameters(1, Summed.VALUES)
     groups = ss.group_bounds(frame, group=["product"], objective="root_mean_square", **user)
     assert groups.parameters.objective is Objective.ROOT_MEAN_SQUARE
-    middle = {"value": "amount", "lower": 0, "upper": 100, **user}
-    private = ss.quantile_bound(frame, **middle).parameters
+    quantile_settings = {"value": "amount", "lower": 0, "upper": 100, **user}
+    private = ss.quantile_bound(frame, **quantile_settings).parameters
     assert (private.high, private.protects_users, private.bound_from.value) == (100, True, "counts")
-    public = ss.quantile_bound(frame, disclosure="public", **middle).parameters
+    public = ss.quantile_bound(frame, disclosure="public", **quantile_settings).parameters
     assert (public.protects_users, public.bound_from.value) == (False, "values")
-    said = ss.quantile_bound(frame, neighbours=public.neighbours.name.lower(), **middle).parameters
-    assert not said.protects_users  # What is said holds.
+    entered = ss.quantile_bound(
+        frame, neighbours=public.neighbours.name.lower(), **quantile_settings
+    ).parameters
+    assert not entered.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
-    made = TRAINING.generator.generate()
-    trained = ss.training_bound(made, epsilon=1, **SHORT)
+    generated = TRAINING.generator.generate()
+    trained = ss.training_bound(generated, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
     table, _ = RegressionGenerator(60, 1, 0).build_dataset()
     weighted = ss.regression_weights(table, epsilon=1, lower=-300, upper=300)
     assert weighted.parameters.source is RegressionSource.UPLOAD
     assert weighted.forms
-    asked = {"repeats": 1, "sweeps": 1, "train_epsilons": "1", "lower": 0, "upper": 100}
+    training_settings = {"repeats": 1, "sweeps": 1, "train_epsilons": "1", "lower": 0, "upper": 100}
     with pytest.raises(InvalidInput, match="Lower is missing"):
         ss.rating_weights(frame, value="amount", group="product", **user)
-    rated = ss.rating_weights(frame, value="amount", group="product", **asked, **user)
+    rated = ss.rating_weights(frame, value="amount", group="product", **training_settings, **user)
     assert rated.parameters.source is RatingSource.DATA
     assert rated.solution.ratings.num_users == frame["user_id"].nunique()
     with pytest.raises(InvalidInput, match="This needs ratings"):
-        ss.rating_weights(frame, **asked, **user)
+        ss.rating_weights(frame, **training_settings, **user)
     # A person's own data are meant where they are given, whatever the page begins with.
     tasks = ss.task_weights(frame, group="product", **user)
     assert (tasks.parameters.source, tasks.disclosure) == (TaskSource.DATA, Disclosure.PRIVATE)
@@ -325,24 +329,24 @@ def test_counted_data_without_labels_are_refused_by_a_sentence():
 
 def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     frame = pd.read_csv(TICKETS)
-    listed = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}
-    trained = [ss.training_bound(one, **LABELLED, **listed) for one in (frame, str(TICKETS))]
-    assert {said(one) for one in trained} == {said(trained[0])}
-    held = trained[0].subject.dataset.table
-    assert held.feature_names == ("intercept", "words", "channel: phone")
-    np.testing.assert_array_equal(held.features[:, 1], frame["words"])
-    np.testing.assert_array_equal(held.features[:, 2], frame["channel"] == "phone")
-    np.testing.assert_array_equal(held.labels, frame["escalated"])
-    np.testing.assert_array_equal(held.user_codes, pd.factorize(frame["customer"])[0])
+    feature_settings = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}
+    trained = [ss.training_bound(one, **LABELLED, **feature_settings) for one in (frame, str(TICKETS))]
+    assert {list_shown_texts(one) for one in trained} == {list_shown_texts(trained[0])}
+    table = trained[0].subject.dataset.table
+    assert table.feature_names == ("intercept", "words", "channel: phone")
+    np.testing.assert_array_equal(table.features[:, 1], frame["words"])
+    np.testing.assert_array_equal(table.features[:, 2], frame["channel"] == "phone")
+    np.testing.assert_array_equal(table.labels, frame["escalated"])
+    np.testing.assert_array_equal(table.user_codes, pd.factorize(frame["customer"])[0])
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
     fit = {"user": "customer", "label": "hours_waited", "epsilon": 1, "lower": 0, "upper": 48}
     weighted = ss.regression_weights(arrow, **fit, features=["words", "years"], intercept=False)
-    of = weighted.bound
-    assert of["rows"].sum() == len(frame)
+    weights = weighted.bound
+    assert weights["rows"].sum() == len(frame)
     # What one user moves at most, in the sum of all coefficients, sets the noise (Epasto et al. 2020, section 5):
     # scale b = (U - L) times the largest weight, over epsilon.
     scale = next(one.value for one in weighted.answer.numbers if one.label.startswith("Laplace noise"))
-    assert 48 * of["weight"].max() == pytest.approx(scale)
+    assert 48 * weights["weight"].max() == pytest.approx(scale)
     for wrong, parts in (
         ({"user": "who", "label": None}, ("there is no column who", "names the label")),
         (
@@ -388,9 +392,9 @@ def test_problems_of_question_and_data_are_told_at_once():
     with pytest.raises(ValueError) as refused:  # noqa: PT011, it is an InvalidInput, whose sentences follow
         ss.mean_bound(frame, user="userid", value="price", epsilon=1, lowr=0, counts="privat")
     assert isinstance(refused.value, InvalidInput)
-    said = str(refused.value).splitlines()
+    sentences = str(refused.value).splitlines()
     for part in ("'lowr'", "lower is missing", "Upper is missing", "'public', 'private'", "userid", "price"):
-        assert any(part.lower() in line.lower() for line in said), part
+        assert any(part.lower() in line.lower() for line in sentences), part
     for wrong, part in (
         (lambda: ss.mean_bound(frame, epsilon=1, lower=0, upper=1), "user="),
         (lambda: ss.quantile_bound([1, 2], epsilon=1, lower=0, upper=1), "value="),
@@ -410,22 +414,24 @@ def test_problems_of_question_and_data_are_told_at_once():
 
 @pytest.mark.parametrize("name", questions.QUESTIONS)
 def test_help_tells_every_setting_once(name):
-    asked, call = questions.QUESTIONS[name], getattr(ss, name)
+    question, call = questions.QUESTIONS[name], getattr(ss, name)
     fields = set(
-        inspect.signature(importlib.import_module(f"dpcore.{asked.package}.answer").build_answer).parameters
+        inspect.signature(
+            importlib.import_module(f"dpcore.{question.package}.answer").build_answer
+        ).parameters
     )
     assert "parameters" in fields
     assert fields & {"data", "dataset"}
-    shown = set(inspect.signature(call).parameters) - {"data"}
-    told = [
+    settings = set(inspect.signature(call).parameters) - {"data"}
+    explained = [
         line.strip().partition(":")[0]
         for line in inspect.getdoc(call).splitlines()
         if line.startswith("    ")
     ]
-    for setting in shown:
+    for setting in settings:
         (text,) = [line for line in inspect.getdoc(call).splitlines() if line.startswith(f"    {setting}: ")]
         assert len(text) > len(setting) + 8, f"{setting} is not explained"
-        assert told.count(setting) == 1
+        assert explained.count(setting) == 1
     assert name in dir(ss)
 
 
@@ -464,12 +470,8 @@ def test_the_package_is_light_until_it_is_asked():
 )
 def test_parameters_come_back_from_the_call_that_is_written_for_them(of, parameters):
     name, settings = questions.call_with(of, parameters)
-    brought = None if of == "training" else samples.load("shop-events")
-    assert getattr(ss, name)(brought, **settings).parameters == parameters
-
-
-def test_a_question_without_a_call_has_none():
-    assert questions.call_with("start", MeanParameters(1.0)) is None
+    data = None if of == "training" else samples.load("shop-events")
+    assert getattr(ss, name)(data, **settings).parameters == parameters
 
 
 def test_plotly_takes_every_plot_as_it_is_drawn():
@@ -510,7 +512,7 @@ def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: st
     make, names = INPUTS["text columns"]
     answer = getattr(ss, call)(make(), **settings_of(call, names))
     lacking = 0
-    for library in LIBRARIES:
+    for library in LIBRARY_BY_NAME:
         programs, first = written_forms(answer, library), next(iter(answer.forms), "")
         if not programs:
             assert library != "python" or not first

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Library, write
+from dpcore.code import Choice, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from tests.dpcore.code import audit, together
 from tests.libraries import truth
 
@@ -19,14 +20,14 @@ Silenced = Callable[[audit.Run], Any]
 """A context in which a library's noise is a constant; it records what the noise is added to, where that is in reach."""
 
 
-def programs(library: Library) -> list[str]:
+def programs(library: Program) -> list[str]:
     """Names of the choices, and of several releases together."""
     return [*truth.programs(library), SEVERAL]
 
 
 def check(
     name: str,
-    library: Library,
+    library: Program,
     folder: Path,
     silenced: Silenced,
     lost: Callable[..., float],

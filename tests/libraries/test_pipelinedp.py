@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from dpcore.code import Library, Quantity
+from dpcore.code import Quantity
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from tests.dpcore.code import audit, files, together
 from tests.dpcore.code.choices import run_program
 from tests.libraries import audits, truth
@@ -20,11 +21,11 @@ from tests.libraries import audits, truth
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("binds", [False, True], ids=["binds nobody", "binds"])
-@pytest.mark.parametrize("name", truth.programs(Library.PIPELINEDP))
+@pytest.mark.parametrize("name", truth.programs(Program.PIPELINEDP))
 def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -> None:
     chosen = truth.case(name, binds)
     expected = truth.of(chosen)
-    for library in (Library.PYTHON, Library.PIPELINEDP):
+    for library in (Program.PYTHON, Program.PIPELINEDP):
         released = truth.run(chosen, library)
         assert expected.holds(released), (library, released - expected.expected, expected.off)
 
@@ -34,14 +35,14 @@ def test_a_program_reads_a_file_as_the_app_does(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for library in (Library.PYTHON, Library.PIPELINEDP):
+    for library in (Program.PYTHON, Program.PIPELINEDP):
         files.check(files.NASTY[name], library, tmp_path)
 
 
 @pytest.mark.usefixtures("folder")
 def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = together.several()
-    names = run_program(asked, Library.PIPELINEDP)
+    names = run_program(asked, Program.PIPELINEDP)
     truth.check_together(asked, names["released"], monkeypatch)
     # What the accountant gave to each release: its share, of a mean half of it twice.
     given = [found.mechanism_spec.eps for found in names["accountant"]._mechanisms]
@@ -60,8 +61,8 @@ def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_pla
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for nasty in files.NASTY.values():
-        together.check_file(nasty, Library.PIPELINEDP, tmp_path)
-    together.check_scale(Library.PIPELINEDP, NoiseKind.LAPLACE, tmp_path)
+        together.check_file(nasty, Program.PIPELINEDP, tmp_path)
+    together.check_scale(Program.PIPELINEDP, NoiseKind.LAPLACE, tmp_path)
 
 
 @contextlib.contextmanager
@@ -90,7 +91,7 @@ def lost(asked: Any, one: audit.Run, other: audit.Run) -> float:
     return audit.delta_of(math.hypot(*moved) ** 2 / 2.0, asked.epsilon) / float(asked.delta)
 
 
-@pytest.mark.parametrize("name", audits.programs(Library.PIPELINEDP))
+@pytest.mark.parametrize("name", audits.programs(Program.PIPELINEDP))
 def test_audit_of_neighbouring_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    audits.check(name, Library.PIPELINEDP, tmp_path, silenced, lost)
+    audits.check(name, Program.PIPELINEDP, tmp_path, silenced, lost)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.code import Choice, Library
+from dpcore.code import Choice
+from dpcore.common.programs import Program
 from tests.libraries import truth
 
 ROOT = truth.EVENTS.parents[1]
@@ -81,7 +82,7 @@ def test_a_mean_or_a_quantile_is_narrowed_down(name: str) -> None:
 
 
 def test_every_program_of_both_libraries_is_run() -> None:
-    assert len(truth.programs(Library.PIPELINEDP)) == len(truth.programs(Library.TUMULT)) == 20
+    assert len(truth.programs(Program.PIPELINEDP)) == len(truth.programs(Program.TUMULT)) == 20
 
 
 @pytest.mark.parametrize("library", ["pipelinedp", "tumult"])

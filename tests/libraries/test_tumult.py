@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from dpcore.code import Library, Quantity
+from dpcore.code import Quantity
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from tests.dpcore.code import audit, files, together
 from tests.dpcore.code.choices import run_program
 from tests.libraries import audits, truth
@@ -37,11 +38,11 @@ def spark(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("binds", [False, True], ids=["binds nobody", "binds"])
-@pytest.mark.parametrize("name", truth.programs(Library.TUMULT))
+@pytest.mark.parametrize("name", truth.programs(Program.TUMULT))
 def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -> None:
     chosen = truth.case(name, binds)
     expected = truth.of(chosen)
-    for library in (Library.PYTHON, Library.TUMULT):
+    for library in (Program.PYTHON, Program.TUMULT):
         released = truth.run(chosen, library)
         assert expected.holds(released), (library, released - expected.expected, expected.off)
 
@@ -51,7 +52,7 @@ def test_a_program_reads_a_file_as_the_app_does(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for library in (Library.PYTHON, Library.TUMULT):
+    for library in (Program.PYTHON, Program.TUMULT):
         files.check(files.NASTY[name], library, tmp_path)
 
 
@@ -70,7 +71,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Session, "evaluate", recorded)
     asked = together.several(noise)
-    names = run_program(asked, Library.TUMULT)
+    names = run_program(asked, Program.TUMULT)
     truth.check_together(asked, names["released"], monkeypatch)
     expected: list[float] = []
     for part in asked.releases:
@@ -94,8 +95,8 @@ def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_pla
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for nasty in files.NASTY.values():
-        together.check_file(nasty, Library.TUMULT, tmp_path)
-    together.check_scale(Library.TUMULT, NoiseKind.LAPLACE, tmp_path)
+        together.check_file(nasty, Program.TUMULT, tmp_path)
+    together.check_scale(Program.TUMULT, NoiseKind.LAPLACE, tmp_path)
 
 
 @contextlib.contextmanager
@@ -129,4 +130,4 @@ AUDITED = ("groups", "sum", "mean, cap, private counts", audits.SEVERAL)
 def test_audit_of_neighbouring_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # What Tumult adds noise to is out of reach: its session bounds it.
-    audits.check(name, Library.TUMULT, tmp_path, silenced, lambda *_: 0.0, audit.FEWEST)
+    audits.check(name, Program.TUMULT, tmp_path, silenced, lambda *_: 0.0, audit.FEWEST)

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import Choice, Library, Quantity, Several, write
+from dpcore.code import Choice, Quantity, Several, write
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import CHOICE_BY_NAME
 
@@ -58,7 +59,7 @@ USERS = _users()
 GROUPS = sorted({group for user in USERS for group in user})
 
 
-def programs(library: Library) -> list[str]:
+def programs(library: Program) -> list[str]:
     """Names of the choices that the library has a program for."""
     return [name for name, chosen in CHOICES.items() if write(chosen, library).text]
 
@@ -72,7 +73,7 @@ def case(name: str, binds: bool) -> Choice:
     return replace(chosen, **{field: most for field, most in nobody.items() if getattr(chosen, field)})
 
 
-def run(chosen: Choice, library: Library) -> np.ndarray:
+def run(chosen: Choice, library: Program) -> np.ndarray:
     """What one run of the program releases: one number, one per quantile, or one per group in the order of GROUPS.
 
     Behind totals per group stands their sum, to which a user adds nearly the same whatever groups are drawn, so that
@@ -89,13 +90,8 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
     if chosen.max_groups is None:
         return np.array([names[{Quantity.MEAN: "mean", Quantity.SUM: "total"}.get(kind, "count")]])
     name = {Quantity.GROUP_COUNTS: "counts", Quantity.GROUP_MEANS: "means"}.get(kind, "totals")
-    if library is Library.PYTHON:
-        values = names["means" if kind is Quantity.GROUP_MEANS else "noisy"]
-        by_group = dict(zip(names["groups"], values, strict=True))
-    elif library is Library.TUMULT:
-        by_group = {row[0]: row[1] for row in names[name].collect()}
-    else:
-        by_group = names[name]
+    has_vector = "noisy" in names and kind is not Quantity.GROUP_MEANS
+    by_group = dict(zip(names["groups"], names["noisy"], strict=True)) if has_vector else names[name]
     assert sorted(by_group) == GROUPS
     values = [float(by_group[group]) for group in GROUPS]
     return np.array(values if kind is Quantity.GROUP_MEANS else [*values, math.fsum(values)])

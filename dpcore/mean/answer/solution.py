@@ -246,13 +246,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
             "threshold",
         ),
         Number(
-            f"{label}, smooth weights",
-            texts[1],
-            notes[1],
-            error_help,
-            smooth_error,
-            UNIT,
-            f"smooth_{key}",
+            f"{label}, smooth weights", texts[1], notes[1], error_help, smooth_error, UNIT, f"smooth_{key}"
         ),
     )
     if worst_case is None:
@@ -376,6 +370,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     """Build the facts behind the answer, one sentence each."""
     cap, histogram, error_name = solution.cap, solution.problem.histogram, solution.error_name
     bound, best_error, number = cap.max_contributions, cap.standard_error, wording.number
+    error_over_users = solution.error_over_users
     lost_share = 1.0 - float(histogram.kept_rows(bound)) / histogram.num_rows
     held_share = 1.0 - float(histogram.pieces(bound).rows_at_or_below) / histogram.num_rows
     num_affected = histogram.users_above(bound)
@@ -414,7 +409,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         mean_text = "at which it is largest, L or U" if value_mean is None else "of all rows, for every bound"
         facts["At which mean"] = f"the noise is computed for the mean {mean_text}."
     facts[MEAN_OVER_USERS] = (
-        f"error {number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code for "
+        f"error {number(error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code for "
         "your library* has it."
     )
     return facts

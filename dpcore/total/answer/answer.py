@@ -32,6 +32,7 @@ from dpcore.answer.section import (
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
+from dpcore.common.programs import Program
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
@@ -74,7 +75,9 @@ def show_measures(answer: Answer, dataset: Dataset) -> Parts:
 def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
     """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
     yield "A fixed quantile is near the best bound only around one ε (Amin et al. 2019, figure 1)."
-    parameters, problem = answer.parameters, replace(answer.solution.problem, epsilon=1.0)
+    # The paper's noise, of real numbers.
+    parameters = answer.parameters
+    problem = replace(answer.solution.problem, epsilon=1.0, program=Program.PYTHON)
     points = yield Search(
         "job",
         replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
@@ -137,8 +140,8 @@ def build_answer(
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> answer = ss.count_bound([1] * 90 + [10] * 10, epsilon=1)
-        >>> print(answer.headline, answer.error)
-        Keep at most 10 rows of each user. 10.0
+        >>> print(answer.headline, round(answer.error, 2))
+        Keep at most 10 rows of each user. 9.98
         >>> spending = pd.DataFrame({"user": range(100), "amount": [1] * 90 + [10] * 10})
         >>> round(ss.sum_bound(spending, user="user", value="amount", epsilon=1).bound)
         10

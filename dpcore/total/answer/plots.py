@@ -60,7 +60,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     handle = _build_handle(
         columns,
         measure,
-        problem.mechanism,
+        problem.noise.kind,
         columns["bias"],
         float(solution.errors.error_by(measure).min()),
         "" if unit.column else "rows",
@@ -115,7 +115,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
         handle = _build_handle(
             columns,
             solution.measure,
-            problem.sizes.mechanism,
+            problem.sizes.noise.kind,
             columns["missing"],
             solution.error,
             name="Bound on either side",

@@ -222,7 +222,7 @@ def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolu
     """Compute the errors of the range that was entered, or of one proposed from the data."""
     assert totals.signed is not None
     problem = SignedProblem.from_totals(
-        totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta
+        totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta, parameters.program
     )
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None

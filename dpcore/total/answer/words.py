@@ -20,6 +20,7 @@ from dpcore.code.forms import (
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import describe_program
 from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
@@ -125,6 +126,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         facts[f"Error of 95{wording.PERCENT} of releases"] = (
             f"from {wording.number(low)} to {unit.amount(high)}."
         )
+    facts["Noise"] = describe_program(problem.program, problem.mechanism, problem.epsilon, problem.delta)
     if own_bound is not None:
         facts[f"Your own bound, {unit.amount(own_bound, 4)}"] = standard.compare_own_bound(
             MEASURE_NAMES[problem.measure], solution.error(own_bound), choice.certificate.value, unit.amount
@@ -146,7 +148,7 @@ def write_measures_table(solution: TotalSolution) -> str:
 def describe_bound(solution: TotalSolution) -> str:
     """Compare the paper's bound with the expected error."""
     ratio = wording.number(float(solution.at_bound.bound / solution.at_bound.absolute_error))
-    noise = solution.problem.mechanism
+    noise = solution.problem.noise.kind
     return (
         f"The paper's bound is {ratio} times the expected error; with {noise.value} noise it is at most "
         f"{LARGEST_RATIOS[noise]} times (the paper proves 2)."
@@ -221,9 +223,9 @@ def write_forms(
         bounds = {"max_total": solution.bound}
     else:
         forms = [(cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
-        return build_forms(parameters.epsilon, base, forms)
+        return build_forms(parameters.epsilon, base, forms, parameters.program)
     fields = bounds | {"value_column": column} | ROWS_OF_THE_FILE
-    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)])
+    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)], parameters.program)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import streamlit as st
@@ -42,6 +43,7 @@ PATIENCE_SECONDS = 0.5
 _LOOK_SECONDS = 0.5
 
 
+@dataclass(eq=False)
 class QueueEntry:
     """The place of one piece of work in a line.
 
@@ -53,11 +55,10 @@ class QueueEntry:
         waiting: Whether it waits for its turn now.
     """
 
-    def __init__(self, since: float) -> None:
-        self.since = since
-        self.began = 0.0
-        self.patience = PATIENCE_SECONDS
-        self.waiting = False
+    since: float
+    began: float = 0.0
+    patience: float = PATIENCE_SECONDS
+    waiting: bool = False
 
 
 class Pages:

@@ -51,7 +51,7 @@ CARD_CODE = "_code"
 DIALOG_ASKED = "dialog_asked"
 DIALOG_OPEN = "dialog_open"
 # The library that a person chose, one for all cards; and what is applied, with the card's key behind.
-CODE_LIBRARY = "code_library"
+CODE_LIBRARY, CODE_PROGRAM = "code_library", "code_program"
 CODE_FORM = "code_form_"
 
 PRESERVED = frozenset(
@@ -64,6 +64,7 @@ PRESERVED = frozenset(
         EPSILON_SLIDER,
         EPSILON_PAGE,
         CODE_LIBRARY,
+        CODE_PROGRAM,
         FIGURES_AHEAD,
         KNOWN_FILES,
         PRESENTING,

@@ -59,17 +59,6 @@ class PageRun:
     answered_parameters: Any = None
 
 
-def is_presented() -> bool:
-    """Return True if this session shows the app on a projector, with larger type and no sidebar.
-
-    ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
-    of the address. Later code of the run reads `keys.PRESENTING`.
-    """
-    if PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
-        st.session_state[keys.PRESENTING] = st.query_params[PRESENT_MARK] == "1"
-    return bool(st.session_state.get(keys.PRESENTING))
-
-
 CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
 

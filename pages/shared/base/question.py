@@ -159,10 +159,9 @@ class Question:
         declared = {} if self.parameters is None else declared_fields(self.parameters)
         if not self.own_data:
             return declared
-        data_fields = {name: field for name, field in declared.items() if field.origin is FieldOrigin.DATA}
         return {
-            **declared,
-            **{name: replace(field, origin=FieldOrigin.OWN_DATA) for name, field in data_fields.items()},
+            name: replace(field, origin=FieldOrigin.OWN_DATA) if field.origin is FieldOrigin.DATA else field
+            for name, field in declared.items()
         }
 
     def list_fields(self, *positions: Place) -> list[str]:
@@ -175,17 +174,12 @@ class Question:
         return tuple(self.list_fields(Place.OWN))
 
     @functools.cached_property
-    def own_account(self) -> str:
-        """Return the name of the ledgers of the page's own data in the session; empty for none.
-
-        There is one ledger per set of data, and session files carry them. The name is ``spent`` on every page.
-        """
-        return "spent" if self.own_data and "spent" in self.also else ""
-
-    @functools.cached_property
     def account_key(self) -> str:
-        """Return the session key of `own_account`; empty for none."""
-        return self.key(self.own_account) if self.own_account else ""
+        """Return the session key of the ledgers of the page's own data, ``spent``; empty for none.
+
+        There is one ledger per set of data, and session files carry them.
+        """
+        return self.key("spent") if self.own_data and "spent" in self.also else ""
 
     @functools.cached_property
     def file_key(self) -> str:
@@ -273,11 +267,9 @@ class Question:
 
     def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        field_names = names or (*self.fields,)
-        return {
-            name: self.declared[name].report_label or self.declared[name].label
-            for name in ("epsilon", *field_names)
-        }
+        declared = self.declared
+        labels = {name: declared[name].report_label for name in ("epsilon", *(names or self.fields))}
+        return {name: label or declared[name].label for name, label in labels.items()}
 
     def comes_from(self, name: str) -> FieldOrigin:
         """Return the origin of the value under this name.

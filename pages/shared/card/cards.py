@@ -9,11 +9,13 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer.answer import STYLES, Answer
-from dpcore.code import Library, write
+from dpcore.code import LIBRARIES, write
 from dpcore.code.choice import Choice, Code, markdown_table
 from dpcore.code.forms import CodeChoice
 from dpcore.code.several import Several
+from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
+from dpcore.common.programs import Program
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
@@ -39,7 +41,7 @@ def show_code(code: CodeChoice, key: str) -> None:
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)
         return
-    library = _choose_library(key, choice)
+    library = _choose_library(key, choice, code.library)
     program = write(choice, library)
     if not program.text:
         for sentence in program.differences:
@@ -69,26 +71,28 @@ def _draw_program(program: Code, file_name: str, key: str, notes: Sequence[str] 
     fields.download_button("Download", file_name, lambda: program.text, f"{key}_code_file")
 
 
-def _choose_library(key: str, choice: Choice | Several) -> Library:
+def _choose_library(key: str, choice: Choice | Several, library: Program | None) -> Program:
     """Return the person's library, which all cards share although each has a widget of its own.
 
-    Until one is chosen, every card begins with the first that has such a release.
+    It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
     """
     widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
+    if library is not None and state.get(keys.CODE_PROGRAM) is not library:
+        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = library, library.name
     if (current := state.get(keys.CODE_LIBRARY)) is None:
-        able = (library for library in Library if write(choice, library).text)
-        current = next(able, Library.OPENDP).name
+        able = (library for library in LIBRARIES if write(choice, library).text)
+        current = next(able, Program.OPENDP).name
     if state.get(widget_key) != current:
         state[widget_key] = current
     st.segmented_control(
         "Library",
-        list(Library.__members__),
-        format_func=lambda name: Library[name].value,
+        [library.name for library in LIBRARIES],
+        format_func=lambda name: wording.capital(Program[name].value),
         key=widget_key,
         required=True,
         on_change=lambda: state.update({keys.CODE_LIBRARY: state.get(widget_key)}),
     )
-    return Library[state[widget_key]]
+    return Program[state[widget_key]]
 
 
 _LARGE_HTML = """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -39,21 +38,30 @@ DISCLOSURE_OPTIONS = {
 }
 MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
-ENTRIES = dict.fromkeys(
-    ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
-    FieldOrigin.OWN_DATA,
+ENTRIES = FieldOrigin.OWN_DATA.each(
+    "loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"
 )
 """Names of the session entries of an upload, under its question."""
 
 
 @dataclass(frozen=True, eq=False)
 class _OpenFile:
-    """A file that was read and is not in use yet; both functions are costly, and cache their results by column."""
+    """A file that was read and is not in use yet; facts that are costly to compute are cached."""
 
     table: tables.Table
     account: str
-    is_numeric: Callable[[str], bool]
-    list_levels: Callable[[str], tuple[str, ...]]
+    levels: dict[str, tuple[str, ...]]
+    numeric: dict[str, bool]
+
+    def is_numeric(self, column: str) -> bool:
+        if column not in self.numeric:
+            self.numeric[column] = design_matrix.is_numeric(self.table, column)
+        return self.numeric[column]
+
+    def list_levels(self, column: str) -> tuple[str, ...]:
+        if column not in self.levels:
+            self.levels[column] = design_matrix.levels(self.table, column)
+        return self.levels[column]
 
 
 @dataclass(frozen=True)
@@ -133,12 +141,7 @@ class TableUpload:
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(describe_error(error), [file.name])
         else:
-            state[self.question.key("table")] = _OpenFile(
-                table,
-                hashlib.sha256(content).hexdigest(),
-                cache(partial(design_matrix.is_numeric, table)),
-                cache(partial(design_matrix.levels, table)),
-            )
+            state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
             guesses = {name: getattr(design, name) for name in ("label", "user", "intercept")}
             features = {feature.column: feature.encoding for feature in design.features}

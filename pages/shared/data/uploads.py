@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 def show_demo_notice() -> None:
     """Show that a public demo takes no data."""
-    st.info(
-        "In this public demo uploads and paths are switched off. For your own data, run Sweet Spot on your computer.",
-        icon=":material/cloud_off:",
-    )
+    text = "In this public demo uploads and paths are switched off. Run Sweet Spot on your computer for your own data."
+    st.info(text, icon=":material/cloud_off:")
 
 
 @dataclass(frozen=True)

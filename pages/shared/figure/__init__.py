@@ -144,12 +144,15 @@ export default async (component) => {
 """
 
 
-_root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-_addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
-_constants = {"ROOT": f"/{_root}" if _root else "", **_addresses}
-_script = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in _constants.items()) + _LOADER
+def _build_loader() -> str:
+    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
+    constants = {"ROOT": f"/{root}" if root else "", **addresses}
+    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in constants.items()) + _LOADER
+
+
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
-_mount = st.components.v2.component("sweetspot_figure", js=_script, isolate_styles=False)
+_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
 
 
 def draw(

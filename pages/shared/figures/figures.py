@@ -214,7 +214,7 @@ def draw(
     if key_of is not None and plot.handle is not None:
         handle = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, notes, question = page_run.CURRENT_RUN.get(), question_notes(), ""
+    run, parameters, question = page_run.CURRENT_RUN.get(), read_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
     if run is not None and run.figure is None and run.question.parameters is not None:
         question, run.figure = run.question.name, fig
@@ -228,7 +228,9 @@ def draw(
     fields.download_button(
         "CSV",
         f"{file_name}.csv",
-        lambda: report_content.write_columns(plot.columns, disclosure, [*notes, *axis_notes(fig)]),
+        lambda: report_content.write_columns(
+            plot.columns, disclosure, [*list_inputs(parameters), *axis_notes(fig)]
+        ),
         f"{key}_csv",
         type="tertiary",
         help=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
@@ -244,13 +246,17 @@ def draw(
             )
 
 
-def question_notes() -> list[str]:
+def read_parameters() -> Any | None:
+    """Return the parameters of the answer in sight; None if there is none."""
+    run = page_run.CURRENT_RUN.get()
+    return (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
+
+
+def list_inputs(parameters: Any | None) -> list[str]:
     """Return the page's public inputs, a line each, for the top of a file.
 
     They hold what a link holds, and hence no number computed from private data.
     """
-    run = page_run.CURRENT_RUN.get()
-    parameters = (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
     return report_content.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
@@ -272,24 +278,20 @@ UNBOUNDED = 1e300
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
     description: dict[str, Any] = _to_json(handle)
-    description |= {
-        "unit": plot.x.unit,
-        "colour": LINE_STYLES[Style.CAP]["color"],
-        "parts": [
-            # The loss lies on one side of the truth; the other parts lie on both sides.
-            {
-                "name": name,
-                "colour": LINE_STYLES[STYLES[name]]["color"],
-                "y": _to_json(values),
-                "is_loss": name == BIAS,
-            }
-            for name, values in handle.parts.items()
-        ],
-    }
+    # The loss lies on one side of the truth; the other parts lie on both sides.
+    parts = [
+        {"name": name, "colour": _color(STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
+        for name, values in handle.parts.items()
+    ]
+    description |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "parts": parts}
     if handle.dots is not None:
         # The strip then says that nothing was released.
         description["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
     return description
+
+
+def _color(style: Style) -> str:
+    return str(LINE_STYLES[style]["color"])
 
 
 def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ def ask_for_range(dataset: Dataset, ends: Mapping[str, str], noun: str = "value"
     if not empty_names or not (dataset.is_private or is_cleared_release):
         return False
     st.info(
-        f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
-        f"{'it' if len(empty_names) == 1 else 'them'} off the data, which are private. The answer follows.",
+        f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Never read a range off "
+        "private data. The answer follows.",
         icon=":material/straighten:",
     )
     cards.offer_range(dataset)
@@ -377,9 +377,8 @@ class Page:
         }
         with slots.answer:
             cards.answer(answer, key)
-            if (
-                own_fields := self.question.own_fields
-            ):  # Right below the card: what a bound of the person's own costs.
+            # Right below the card: what a bound of the person's own costs.
+            if own_fields := self.question.own_fields:
                 fields.draw_row(self.question, *own_fields)
                 for name, sentence in answer.facts.items():
                     if name.startswith("Your "):

@@ -38,9 +38,7 @@ def import_answer_module(name: str) -> Any:
     return next(map(importlib.import_module, modules), None)
 
 
-NONE_YET = (
-    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer to compare it with others."
-)
+NONE_YET = "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer."
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 
@@ -65,7 +63,11 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     if is_on_session_data:
         name = dataset.name
     number, error, *_ = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
-    epsilon = parameters.epsilon
+    epsilon, rows_lost = parameters.epsilon, None
+    choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
+    cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
+    if is_on_session_data and cap is not None:
+        rows_lost = float(dataset.histogram.excess(cap)) / dataset.histogram.num_rows
     return Pin(
         question=question.name,
         name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
@@ -73,19 +75,11 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         epsilon=epsilon,
         bound=number,
         error=error,
-        rows_lost=_compute_lost_share(card, dataset) if is_on_session_data else None,
+        rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
         disclosure=card.disclosure,
     )
-
-
-def _compute_lost_share(card: Answer, dataset: Dataset) -> float | None:
-    """Return the share of rows that a cap on rows leaves out; None for other bounds."""
-    choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
-    if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
-        return None
-    return float(dataset.histogram.excess(choice.max_rows)) / dataset.histogram.num_rows
 
 
 def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:

@@ -242,9 +242,8 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
 
 def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
     """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
-    for tab, (name, content) in zip(
-        st.tabs(list(contents), key=key, on_change="rerun"), contents.items(), strict=True
-    ):
+    tabs = st.tabs(list(contents), key=key, on_change="rerun")
+    for tab, (name, content) in zip(tabs, contents.items(), strict=True):
         if tab.open:
             with tab:
                 if callable(content):

@@ -342,7 +342,9 @@ class Renderer:
         disclosure, content = item.disclosure or self.answer.disclosure, item.content
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
-            notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
+            notes = figures.list_inputs(
+                figures.read_parameters()
+            )  # Now: the file is made at a press of its button.
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = item.name.replace(".", "_")
         cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=item.help)

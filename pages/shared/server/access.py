@@ -270,10 +270,8 @@ class StartToken:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": NO_ENTRY})
         else:
-            headers = {
-                **_NO_TRACE,
-                "Connection": "close",
-            }  # Or the server would read a body that nobody wants.
+            # Closed, or the server would read a body that nobody wants.
+            headers = {**_NO_TRACE, "Connection": "close"}
             await HTMLResponse(_REFUSED, 403, headers)(scope, receive, send)
 
     def _is_in_address(self, scope: Scope) -> bool:

@@ -215,8 +215,9 @@ def write_current_link(spec: Question) -> tuple[str, str]:
         marks |= tour.list_address_fields(touring)
     if state.get(keys.PINS) or (touring is not None and touring.saved_state.pinned):
         marks[PINS_MARK] = "1"
-    account_keys = [keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key)]
-    accounts = [state.get(key) or {} for key in account_keys]
+    accounts = [
+        state.get(key) or {} for key in (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES)) if key
+    ]
     if any(ledger.releases for account in accounts for ledger in account.values()):
         marks[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):

@@ -245,7 +245,7 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
     pages, releases = [page.name for page in catalogue.PAGES if RELEASES in page.also], {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        account = name if catalogue.QUESTIONS[name].own_account else ""
+        account = name if catalogue.QUESTIONS[name].account_key else ""
         releases[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
     return {name: release for name, release in releases.items() if release}
 

@@ -87,8 +87,7 @@ def put_back(saved_state: SavedState) -> None:
     """
     state = st.session_state
     _clear_all()
-    for key, value in saved_state.settings.items():
-        state[key] = value
+    state.update(saved_state.settings)
     setting.note_proposals()
     state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
@@ -160,10 +159,8 @@ class Origin:
             generator = from_fields(generators.GENERATORS[self.name], self.fields)
             return generators.dataset(generator)
         if self.name in NOT_IN_LINKS:
-            source = NOT_IN_LINKS[self.name]
-            raise refuse(
-                f"this link was made on {source}, which a link does not carry. Load the file in Your data"
-            )
+            message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
+            raise refuse(message, remedy="Load the file in Your data")
         raise refuse(f"no sample or generator is called {self.name[:40]!r}")
 
 
@@ -280,10 +277,9 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
         return []
     field = question.fields[name]
     assert field.options is not None
-    message = (
-        f"of {field.report_label or field.label} the link says *{field.options[link_value]}*, of data that it did not "
-        f"bring; for these {question.title} begins with *{field.options.get(value, value)}*"
-    )
+    link_text, text = (field.options.get(option, option) for option in (link_value, value))
+    name = field.report_label or field.label
+    message = f"of {name} the link says *{link_text}*; for these data {question.title} begins with *{text}*"
     return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
 
 
@@ -358,9 +354,7 @@ def use_original() -> None:
     forgotten = _forget_private(with_values=False)
     stayed = _read_public_fields()
     put_in_use(behind, same_rows=True)
-    for key, value in {**stayed, **aside}.items():
-        if key != keys.PINS:
-            st.session_state[key] = value
+    st.session_state.update({key: value for key, value in {**stayed, **aside}.items() if key != keys.PINS})
     figures.store_pins(_list_pins(aside, forgotten, {keys.PINS: figures.all_pins()}))
 
 

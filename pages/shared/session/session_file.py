@@ -139,8 +139,7 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
 def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; it holds only their cost."""
     for question in catalogue.PAGES:
-        has_draws = question.own_account and "draws" in question.also
-        draws = state.get(question.key("draws"), {}) if has_draws else {}
+        draws: Any = state.get(f"{question.name}.draws", {}) if question.account_key else {}
         if num_releases := sum(map(len, draws.values())):
             releases = wording.counted(num_releases, "release")
             yield f"{question.title}: {releases}, to be downloaded there; the cost is on the account"
@@ -331,7 +330,7 @@ def _read_dataset(
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file, by question and by digest of the data."""
-    pages = {"": None} | {q.name: q for q in catalogue.PAGES if q.own_account}
+    pages = {"": None} | {q.name: q for q in catalogue.PAGES if q.account_key}
     accounts: dict[str, dict[str, Ledger]] = {}
     for name, question in (node.get_members((), tuple(pages)) or {}).items():
         for digest, entries in (question.get_named(MOST_DATASETS) or {}).items():
@@ -384,8 +383,7 @@ def apply(content: Content) -> None:
     own_tables.apply_releases(content.releases)
     own_tables.apply(content.own_tables)
     figures.store_pins(figures.merge_pins(figures.all_pins(), pinned))
-    for key, value in content.settings.items():
-        state[key] = value
+    state.update(content.settings)
     state[keys.AWAITED] = {
         key: value
         for key, value in content.settings.items()

@@ -20,9 +20,9 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem
-from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.common.privacy import format_rounded_up
 from dpcore.common.workspace import remove_abandoned
-from pages.shared.base import keys
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards, releases
 from pages.shared.fields import fields
@@ -47,13 +47,6 @@ PRESENTING = """<style>
 </style>"""
 
 
-DATA_LABELS = {
-    Disclosure.PUBLIC: "public data",
-    Disclosure.PRIVATE: "private data",
-    Disclosure.DP_RELEASE: "DP release",
-}
-
-
 @st.cache_resource(show_spinner=False)
 def freeze_memory() -> bool:
     """Freeze what was imported, once per process: a full collection then takes 6 to 14 ms instead of 130 to 215.
@@ -69,27 +62,41 @@ def freeze_memory() -> bool:
     return True
 
 
+def is_presented() -> bool:
+    """Return True if this session shows the app on a projector, with larger type and no sidebar.
+
+    ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
+    of the address. Later code of the run reads `keys.PRESENTING`.
+    """
+    if page_run.PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
+        st.session_state[keys.PRESENTING] = st.query_params[page_run.PRESENT_MARK] == "1"
+    return bool(st.session_state.get(keys.PRESENTING))
+
+
 def show(question: Question) -> None:
     """Draw the sidebar with the data in use, and the problems of a link."""
     # Before anything is drawn; a style takes no place itself.
     st.html(STYLE + PRESENTING if st.session_state.get(keys.PRESENTING) else STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
-    data = session.dataset()
+    data, touring, ledger = session.dataset(), session.get_tour(), session.get_ledger()
+    is_lost_at_reload = session.is_file() or data.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
         st.markdown(f"**Data:** {wording.plain(data.name)}")
         users, rows = data.histogram.num_users, data.histogram.num_rows
         st.caption(f"{wording.counted(users, 'user')}, {wording.counted(rows, 'row')}")
-        budget = "" if data.release is None else f", ε = {format_rounded_up(data.release.epsilon)}"
-        cards.label(data.provenance, text=f"{DATA_LABELS[data.disclosure]}{budget}")
+        text = f"{data.disclosure.value} data"
+        if data.release is not None:
+            text = f"{data.disclosure.value}, ε = {format_rounded_up(data.release.epsilon)}"
+        cards.label(data.provenance, text)
         save_session()
-        if (touring := session.get_tour()) is not None:
+        if touring is not None:
             name = touring.saved_state.loaded_data.dataset.name
             st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
-        if session.is_file() or data.release is not None:
+        if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
-        if session.get_ledger().releases:
-            st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
+        if ledger.releases:
+            st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
     if problems := st.session_state.get(keys.LINK_PROBLEMS):

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.shared import shell
-from pages.shared.base import page_run
 from pages.shared.base.catalogue import PAGES
 from pages.shared.server import server
 
@@ -15,7 +14,7 @@ st.set_page_config(
     page_title="Sweet Spot",
     page_icon="⚖️",
     layout="wide",
-    initial_sidebar_state="collapsed" if page_run.is_presented() else SIDEBAR_WIDTH,
+    initial_sidebar_state="collapsed" if shell.is_presented() else SIDEBAR_WIDTH,
 )
 
 groups: dict[str, list[st.Page]] = {}

@@ -1,7 +1,5 @@
 """Where an axis that follows its curves begins and ends."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

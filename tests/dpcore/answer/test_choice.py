@@ -1,7 +1,5 @@
 """The JSON file of a choice, which takes from the answer what the answer says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

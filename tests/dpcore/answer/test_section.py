@@ -1,7 +1,5 @@
 """Sections as data: what a reader without a page sees, and what keeps results apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.code import Choice, Library, Quantity, Several, Training, write
+from dpcore.code import Choice, Quantity, Several, Training, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 
 MODULES = ("pyspark", "pyspark.sql", "tmlt", "tmlt.analytics", "pipeline_dp", "opendp", "opendp.prelude")
 """What programs import of libraries."""
@@ -27,7 +28,7 @@ def make_choice(quantity: Quantity, **fields: object) -> Choice:
     return Choice(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def run_program(written: Choice | Several, library: Library) -> dict[str, Any]:
+def run_program(written: Choice | Several, library: Program) -> dict[str, Any]:
     """What the names of the program are bound to after it ran in the working folder."""
     names: dict[str, Any] = {}
     exec(compile(write(written, library).text, "program", "exec"), names)

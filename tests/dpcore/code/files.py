@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Library, Quantity
+from dpcore.code import Choice, Quantity
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
 from tests.dpcore.code.choices import run_program
 
@@ -233,12 +234,12 @@ FURTHER: dict[str, Nasty] = {
 }
 
 
-def run(nasty: Nasty, library: Library, which: Quantity, **bounds: Any) -> dict[str, Any]:
+def run(nasty: Nasty, library: Program, which: Quantity, **bounds: Any) -> dict[str, Any]:
     """What the program's names are bound to."""
     return run_program(nasty.make_choice(which, **bounds), library)
 
 
-def check(nasty: Nasty, library: Library, folder: Path) -> None:
+def check(nasty: Nasty, library: Program, folder: Path) -> None:
     """Run programs in the working folder: users, rows under a bound of two, and totals are what stands in the file.
 
     OpenDP's programs take a tenth of a second each and read a file by the code that plain Python's have: of files that
@@ -251,7 +252,7 @@ def check(nasty: Nasty, library: Library, folder: Path) -> None:
     """
     (folder / nasty.name).write_bytes(nasty.content())
     assert len(nasty.sizes()) < nasty.capped_rows(2) < len(nasty.rows)
-    for most in (2,) if library is Library.OPENDP and nasty not in NASTY.values() else (1, 2):
+    for most in (2,) if library is Program.OPENDP and nasty not in NASTY.values() else (1, 2):
         count = run(nasty, library, Quantity.COUNT, max_rows=most)["count"]
         # Noise of scale 0.002: it is off by half with probability e^-250.
         assert abs(count - nasty.capped_rows(most)) < 0.5, (library, most, count)
@@ -259,12 +260,10 @@ def check(nasty: Nasty, library: Library, folder: Path) -> None:
     total = run(nasty, library, Quantity.SUM, max_total=MAX_TOTAL)["total"]
     assert abs(total - nasty.capped_sum()) <= noise, (library, total)
     users = run(nasty, library, Quantity.GROUP_COUNTS, max_groups=4)
-    by_group = users["noisy"] if library is Library.PYTHON else users["counts"]
-    if library is Library.PIPELINEDP:
+    by_group = users["noisy"] if library is Program.PYTHON else users["counts"]
+    if library in (Program.PIPELINEDP, Program.TUMULT):
         by_group = by_group.values()
-    elif library is Library.TUMULT:
-        by_group = [row["users"] for row in by_group.collect()]
-    elif library is Library.OPENDP:
+    elif library is Program.OPENDP:
         by_group = by_group["len"]
     # Of scale 0.004 each.
     assert [round(users) for users in sorted(by_group)] == nasty.users_of_groups()

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.code import Choice, Library, Quantity, Training, write
+from dpcore.code import LIBRARIES, Choice, Quantity, Training, write
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 from dpcore.common.strict_json import JsonValue
 from dpcore.counting import count, open_files, read_table
 from dpcore.data import saved_dataset, tables
@@ -29,10 +30,10 @@ from tests.dpcore.code.choices import MODULES, run_program
 from tests.dpcore.code.files import FURTHER, GROUP, NASTY, USER, VALUE, Nasty
 
 ALL_FOUR = pytest.mark.parametrize(
-    "library", [library for library in Library if library is not Library.BIGQUERY]
+    "library", [library for library in LIBRARIES if library is not Program.BIGQUERY]
 )
 ALL_FILES = {**NASTY, **FURTHER}
-PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 
 
 def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
@@ -74,7 +75,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ALL_FILES)
 def test_a_program_counts_users_and_rows_as_the_app_does(
-    name: str, library: Library, empty_folder: Path
+    name: str, library: Program, empty_folder: Path
 ) -> None:
     files.check(ALL_FILES[name], library, empty_folder)
 
@@ -82,7 +83,7 @@ def test_a_program_counts_users_and_rows_as_the_app_does(
 @pytest.mark.parametrize("cell", ["", "abc", "1.5", "12.34,5", "1e999", "nan"])
 @ALL_FOUR
 def test_a_cell_that_is_no_number_stops_a_program_before_it_spends(
-    cell: str, library: Library, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+    cell: str, library: Program, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the app refuses such a file; no library is used before, so that no epsilon is spent."""
     modules = MagicMock()
@@ -114,7 +115,7 @@ NUMBERS = {
 def test_marks_are_read_strictly(decimal: str, empty_folder: Path) -> None:
     text = write(
         replace(NASTY["German Excel"], layout=marked(decimal)).make_choice(Quantity.SUM, max_total=1.0),
-        Library.PYTHON,
+        Program.PYTHON,
     )
     names: dict[str, Any] = {"pd": pd}
     tree = ast.parse(text.text)
@@ -132,7 +133,7 @@ def marked(decimal: str) -> tables.TableLayout:
 
 
 @PYTHON_AND_OPENDP
-def test_several_files_are_read_one_after_another(library: Library, empty_folder: Path) -> None:
+def test_several_files_are_read_one_after_another(library: Program, empty_folder: Path) -> None:
     pieces = [NASTY["German Excel"], FURTHER["JSON Lines"]]
     for piece in pieces:
         (empty_folder / piece.name).write_bytes(piece.content().replace(b"12.", b"13."))
@@ -146,7 +147,7 @@ def test_several_files_are_read_one_after_another(library: Library, empty_folder
     for bound, truth in ((1, data.histogram.num_users), (10**6, data.histogram.num_rows)):
         choice = replace(pieces[0].make_choice(Quantity.COUNT, max_rows=bound), layout=data.layout)
         names = run_program(choice, library)
-        assert len(names["events"] if library is Library.PYTHON else names["events"].collect()) == 2 * len(
+        assert len(names["events"] if library is Program.PYTHON else names["events"].collect()) == 2 * len(
             files.ROWS
         )
         if bound == 1:
@@ -186,11 +187,11 @@ def test_the_labels_of_a_regression_are_those_of_the_page(empty_folder: Path) ->
         lower=0.0, upper=5.0, file=data.name, layout=data.layout, known_columns=True, privacy_unit=("Wer",),
         value_column="Ziel",
     )  # fmt: skip
-    names = run_program(choice, Library.PYTHON)
+    names = run_program(choice, Program.PYTHON)
     assert names["labels"].tolist() == np.clip(table.labels, 0.0, 5.0).tolist()
     weights.iloc[1:].to_parquet("regression_matrix.parquet")
     with pytest.raises(SystemExit, match="no epsilon was spent"):
-        run_program(choice, Library.PYTHON)
+        run_program(choice, Program.PYTHON)
 
 
 def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> None:
@@ -205,7 +206,7 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> N
         Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
         layout=data.layout, known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
     )  # fmt: skip
-    names = run_program(choice, Library.PYTHON)
+    names = run_program(choice, Program.PYTHON)
     features = {name: np.asarray(column) for name, column in names["features"].items()}
     assert list(features) == ["intercept", "Menge", "Art: blau"]
     mapped = np.clip(table.features[:, table.feature_names.index("Menge")], 0.0, 10.0) / 5.0 - 1.0

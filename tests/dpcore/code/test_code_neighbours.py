@@ -16,16 +16,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpcore.code import Choice, Library, Quantity, write
+from dpcore.code import Choice, Quantity, write
 from dpcore.code.choice import Rule
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
 from tests.dpcore.code.choices import CHOICE_BY_NAME
 
-LIBRARIES = [Library.PYTHON, Library.OPENDP]
+LIBRARIES = [Program.PYTHON, Program.OPENDP]
 HEADER = "user_id,product,amount\n"
 ROWS = "".join(f"u{user},p{group},{10 * user + group}.5\n" for user in range(6) for group in range(2))
 EXTREME = (
@@ -39,7 +40,7 @@ PRIVATE = {
 }
 
 
-def program(choice: Choice | Several, library: Library) -> str:
+def program(choice: Choice | Several, library: Program) -> str:
     """Return the program with the public list of groups written into it."""
     return write(choice, library).text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1", "p2"]')
 
@@ -67,16 +68,17 @@ def run(text: str) -> tuple[str, str, str]:
 
 
 def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: Path) -> None:
-    (empty_folder / "program.py").write_text(program(PRIVATE["means per group"], Library.PYTHON))
+    (empty_folder / "program.py").write_text(program(PRIVATE["means per group"], Program.PYTHON))
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
         (empty_folder / "shop_events.csv").write_text(HEADER + rows)
         ended = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
         ends.append((ended.returncode, ended.stderr, form(ended.stdout)))
-    assert ends == [(0, "", " p0 N p1 N p2 N ")] * 3
+    groups = " p0 N p1 N p2 N "
+    assert ends == [(0, "", f"released{groups}noise_standard_error{groups}noise_half_width_95{groups}")] * 3
 
 
-def results(choice: Choice | Several, library: Library) -> dict[str, Any]:
+def results(choice: Choice | Several, library: Program) -> dict[str, Any]:
     """Return what the names of a program are bound to after it ran."""
     names: dict[str, Any] = {}
     exec(compile(program(choice, library), "program", "exec"), names)
@@ -87,13 +89,13 @@ PYTHON_AND_OPENDP = pytest.mark.parametrize("library", LIBRARIES)
 
 
 @PYTHON_AND_OPENDP
-def test_groups_off_the_list_use_up_no_group_of_a_user(library: Library, empty_folder: Path) -> None:
+def test_groups_off_the_list_use_up_no_group_of_a_user(library: Program, empty_folder: Path) -> None:
     """Of 50 users, each is in one listed group and in four others; the bound is one group."""
     rows = [f"u{user},{group},1" for user in range(50) for group in ("p1", *"abcd")]
     (empty_folder / "shop_events.csv").write_text(HEADER + "\n".join(rows))
     choice = replace(PRIVATE["groups"], max_groups=1, epsilon=1000.0)
     names = results(choice, library)
-    noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else list(names["noisy"])
+    noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else list(names["noisy"])
     assert noisy == pytest.approx([0, 50, 0], abs=1)
     planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0, 1000.0), library)["released"][
         "users"
@@ -103,21 +105,23 @@ def test_groups_off_the_list_use_up_no_group_of_a_user(library: Library, empty_f
 
 @PYTHON_AND_OPENDP
 def test_an_unreadable_amount_counts_as_the_lower_bound_or_as_nothing(
-    library: Library, empty_folder: Path
+    library: Program, empty_folder: Path
 ) -> None:
     """One row in two of each user holds no number."""
     cells = ["seven", "", "nan", "inf", "1.2.3"]
     rows = [f"u{user},p1,{cell}" for user in range(500) for cell in (cells[user % 5], '"1,025"')]
     (empty_folder / "shop_events.csv").write_text(HEADER + "\n".join(rows))
-    mean = replace(PRIVATE["mean, cap, private counts"], lower=25.0, upper=2_000.0, epsilon=1000.0)
+    with_marks = TableLayout((FileLayout("shop_events.csv"),), numbers=(("amount", "."),))
+    ranged = {"lower": 25.0, "upper": 2_000.0, "epsilon": 1000.0, "layout": with_marks}
+    mean = replace(PRIVATE["mean, cap, private counts"], **ranged)
     assert results(mean, library)["mean"] == pytest.approx((25.0 + 1_025.0) / 2.0, abs=5.0)
-    total = replace(PRIVATE["sum"], max_total=2_000.0, epsilon=1000.0)
+    total = replace(PRIVATE["sum"], max_total=2_000.0, epsilon=1000.0, layout=with_marks)
     assert results(total, library)["total"] == pytest.approx(500 * 1_025.0, abs=100.0)
 
 
 @PYTHON_AND_OPENDP
 def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(
-    library: Library, empty_folder: Path
+    library: Program, empty_folder: Path
 ) -> None:
     """A sum with 1e90 in it loses the smaller amounts: the cap must not be computed from their difference."""
     choice = replace(PRIVATE["sums per group, capped, Gaussian"], epsilon=5.0)
@@ -177,7 +181,7 @@ def test_a_program_reads_each_amount_by_itself(
     rows = [f'u{at}{separator}p1{separator}"{cell}"' for at, cell in enumerate(cells)]
     (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + "\n".join(rows))
     layout = TableLayout((FileLayout("shop_events.csv", separator=separator),), (("amount", ","),))
-    text = program(replace(PRIVATE["mean, cap, private counts"], layout=layout), Library.PYTHON)
+    text = program(replace(PRIVATE["mean, cap, private counts"], layout=layout), Program.PYTHON)
     if mark:
         assert run(text)[0].startswith("SystemExit('Write . or , into DECIMAL first")
         text = text.replace('DECIMAL = ""', f'DECIMAL = "{mark}"')
@@ -210,7 +214,7 @@ FILES = {
 
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", FILES)
-def test_other_files_end_a_program_no_more_than_csv(name: str, library: Library, empty_folder: Path) -> None:
+def test_other_files_end_a_program_no_more_than_csv(name: str, library: Program, empty_folder: Path) -> None:
     layout, *contents = FILES[name]
     choice = replace(
         PRIVATE["means per group"], file=layout.name, layout=TableLayout((layout,), (("amount", ""),))
@@ -223,7 +227,7 @@ def test_other_files_end_a_program_no_more_than_csv(name: str, library: Library,
 
 
 @PYTHON_AND_OPENDP
-def test_rows_without_a_user_that_are_one_user_stop_nothing(library: Library, empty_folder: Path) -> None:
+def test_rows_without_a_user_that_are_one_user_stop_nothing(library: Program, empty_folder: Path) -> None:
     layout = TableLayout((FileLayout("shop_events.csv"),), missing_is_a_user=True)
     text = program(replace(PRIVATE["means per group"], layout=layout), library)
     ends = []
@@ -238,12 +242,12 @@ def test_a_label_that_is_no_number_stops_no_regression(cell: str, empty_folder: 
     choice = replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE)
     (empty_folder / "shop_events.csv").write_text(HEADER + f"a,p1,7\nb,p1,{cell}\n")
     pd.DataFrame({"row": [0, 1], "user_code": [0, 1], "x": 1.0}).to_parquet("regression_matrix.parquet")
-    assert results(choice, Library.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
+    assert results(choice, Program.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
 
 
 def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder: Path) -> None:
     """As many rows, but one of them is another user's: that user would move the sums by more than the noise covers."""
-    text = program(replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE), Library.PYTHON)
+    text = program(replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE), Program.PYTHON)
     pd.DataFrame({"row": range(3), "user_code": [7, 7, 2], "x": 1.0}).to_parquet("regression_matrix.parquet")
     ends = {}
     for users in ("aab", "abb"):
@@ -251,7 +255,9 @@ def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder
             rows = "".join(f"{user},p1,{cell if at == 2 else 9}\n" for at, user in enumerate(users))
             (empty_folder / "shop_events.csv").write_text(HEADER + rows)
             ends[users, cell] = run(text)
-    assert {end for (users, _), end in ends.items() if users == "aab"} == {("0", "", " x N ")}
+    assert {end for (users, _), end in ends.items() if users == "aab"} == {
+        ("0", "", "released x N noise_standard_error no interval noise_half_width_95 no interval ")
+    }
     (refusal,) = {end for (users, _), end in ends.items() if users == "abb"}
     assert "belong to other rows or users" in refusal[0]
 
@@ -270,7 +276,7 @@ def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
     )
     weights = pd.DataFrame({"row": range(1000), "user_code": 0, "x": 0.1})
     weights.to_parquet("regression_matrix.parquet")
-    assert results(choice, Library.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
+    assert results(choice, Program.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
 
 
 def rule_of(bounds_by: str) -> Rule:
@@ -289,7 +295,7 @@ def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, empty_folder: Path)
     for rows in (ROWS, ROWS + EXTREME, ""):
         (empty_folder / "shop_events.csv").write_text(HEADER + rows)
         training = replace(classifier.training, rule=rule_of(bounds_by))
-        ends.append(run(program(replace(classifier, training=training), Library.PYTHON)))
+        ends.append(run(program(replace(classifier, training=training), Program.PYTHON)))
     assert ends == [("0", "", ends[0][2])] * 3
 
 
@@ -304,6 +310,6 @@ def test_no_user_s_cells_change_what_is_public_of_a_classifier(
     choice = replace(classifier, training=training, neighbours=neighbours)
     for cells in ("p1,7", "p1,", "p1,NA", "p1,seven", ",7", "p1,7,8,9"):
         (empty_folder / "shop_events.csv").write_text(HEADER + ROWS + f"last,{cells}\n")
-        names = results(choice, Library.PYTHON)
+        names = results(choice, Program.PYTHON)
         assert len(names["y"]) == 13
         assert names["users"] == names["num_users"] == 7 if rule else names["total"] == 13

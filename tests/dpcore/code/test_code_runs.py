@@ -24,8 +24,9 @@ from scipy.stats import norm
 
 import dpcore as ss
 from dpcore import mean
-from dpcore.code import Choice, Library, Quantity, write
+from dpcore.code import LIBRARIES, Choice, Quantity, write
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import LabelledRows, Pairs
 from dpcore.mean import private_counts
@@ -40,6 +41,7 @@ from dpcore.training.account import Cell, Method
 from dpcore.training.answer import answer as code_of_training
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows, Scaling, prepare_rows
+from tests.dpcore.code import audit
 from tests.dpcore.code.choices import CHOICE_BY_NAME, MODULES, REPLACE, VALUES, make_choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
@@ -48,7 +50,7 @@ EPSILON = 4.0
 LOWER, UPPER = VALUES["lower"], VALUES["upper"]
 
 
-def run(choice: Choice, library: Library, public: Mapping[str, object] | None = None) -> dict[str, Any]:
+def run(choice: Choice, library: Program, public: Mapping[str, object] | None = None) -> dict[str, Any]:
     """What the program's names are bound to after it ran, with the public numbers that a person wrote into it."""
     text = write(choice, library).text
     for name, value in (public or {}).items():
@@ -90,11 +92,11 @@ def smooth_sums(threshold: float) -> tuple[float, float]:
     return total, weight
 
 
-PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 
 
 @PYTHON_AND_OPENDP
-def test_a_count_is_near_the_capped_count(folder: Path, library: Library) -> None:
+def test_a_count_is_near_the_capped_count(folder: Path, library: Program) -> None:
     got = run(make_choice(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
     truth = sum(min(7, size) for size in sizes())
     assert abs(got - truth) <= 7 / EPSILON * SURE + 1
@@ -102,9 +104,9 @@ def test_a_count_is_near_the_capped_count(folder: Path, library: Library) -> Non
 
 
 @PYTHON_AND_OPENDP
-def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Library) -> None:
+def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Program) -> None:
     k, names = 3, run(make_choice(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
-    noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else names["noisy"]
+    noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else names["noisy"]
     distinct = [len({product for _, product in rows}) for rows in rows_of_users().values()]
     # Noise of scale 0.003 (integers in OpenDP): the sum over 40 groups is exact to within 2.
     assert len(noisy) == 40
@@ -117,9 +119,9 @@ UNWRITTEN = "GROUPS: list[str] = []"
 
 
 @pytest.mark.parametrize("written", ["[]", '["p1", "p1"]'])
-@pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
+@pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
 def test_counts_of_private_data_release_nothing_before_the_groups_are_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, library: Library, written: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, library: Program, written: str
 ) -> None:
     """Whatever the library: it is imported and not used, so no epsilon is spent."""
     modules = MagicMock()
@@ -134,14 +136,14 @@ def test_counts_of_private_data_release_nothing_before_the_groups_are_written(
 
 
 @PYTHON_AND_OPENDP
-def test_groups_that_were_written_are_counted_whatever_their_names(folder: Path, library: Library) -> None:
+def test_groups_that_were_written_are_counted_whatever_their_names(folder: Path, library: Program) -> None:
     # Groups that look like numbers: u0 to u8 are in 1 and 2 and 3 (at most two of them count), u9 in 2 alone.
     rows = [f"u{i},{group}" for i in range(9) for group in (1, 2, 3)] + ["u9,2", ",1", "u9,"]
     (folder / "shop_events.csv").write_text("user_id,product\n" + "\n".join(rows) + "\n")
     names: dict[str, Any] = {}
     text = write(replace(PRIVATE_GROUPS, max_groups=2), library).text
     exec(compile(text.replace(UNWRITTEN, 'GROUPS = ["3", "2", "1", "0"]'), "program", "exec"), names)
-    noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else names["noisy"]
+    noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else names["noisy"]
     # Noise of scale 0.002 on four counts.
     assert len(noisy) == 4
     assert sum(noisy) == pytest.approx(9 * 2 + 1, abs=4 * 0.002 * SURE)
@@ -150,7 +152,7 @@ def test_groups_that_were_written_are_counted_whatever_their_names(folder: Path,
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize(("low", "high"), [(0.0, 150.25), (-20.0, 80.5)])
 def test_a_sum_is_near_the_sum_of_clamped_totals(
-    folder: Path, library: Library, low: float, high: float
+    folder: Path, library: Program, low: float, high: float
 ) -> None:
     table = pd.read_csv("shop_events.csv")
     if low < 0.0:  # Some users lose money.
@@ -164,11 +166,11 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
 
 
 @PYTHON_AND_OPENDP
-def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Library) -> None:
+def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Program) -> None:
     choice = make_choice(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     names = run(choice, library)
     num_kept = sum(min(2, size) for size in sizes())
-    assert names["kept" if library is Library.OPENDP else "rows"] == num_kept
+    assert names["kept" if library is Program.OPENDP else "rows"] == num_kept
     noise = 1.02 * 2 * (UPPER - LOWER) / EPSILON * SURE
     low, high = capped_sums(2)
     assert low - noise <= (names["mean"] - LOWER) * num_kept <= high + noise
@@ -176,7 +178,7 @@ def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, librar
 
 
 @PYTHON_AND_OPENDP
-def test_smooth_weights_with_public_counts(folder: Path, library: Library) -> None:
+def test_smooth_weights_with_public_counts(folder: Path, library: Program) -> None:
     choice = make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     got = run(choice, library)["mean"]
     total, weight = smooth_sums(7.3)
@@ -186,7 +188,7 @@ def test_smooth_weights_with_public_counts(folder: Path, library: Library) -> No
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("relation", list(Neighbours)[:2])
 def test_weights_that_follow_rho_and_a_mean_over_users(
-    folder: Path, library: Library, relation: Neighbours
+    folder: Path, library: Program, relation: Neighbours
 ) -> None:
     """min(h, s (a + b / (1 + (s - 1) rho))) for each user, by hand; with a bound of 1 every user weighs the same."""
     of_users = [
@@ -218,7 +220,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
 
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("bound", [{"max_rows": 7}, {"threshold": 7.3}])
-def test_a_mean_with_private_counts(folder: Path, library: Library, bound: dict[str, float]) -> None:
+def test_a_mean_with_private_counts(folder: Path, library: Program, bound: dict[str, float]) -> None:
     got = run(make_choice(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
     h = next(iter(bound.values()))
     if "threshold" in bound:
@@ -232,7 +234,7 @@ def test_a_mean_with_private_counts(folder: Path, library: Library, bound: dict[
 
 
 @PYTHON_AND_OPENDP
-def test_noise_is_what_the_bound_asks_for(folder: Path, library: Library) -> None:
+def test_noise_is_what_the_bound_asks_for(folder: Path, library: Program) -> None:
     """The scale, not a draw: h B / epsilon, and never less."""
     for name, expected in (
         ("mean, cap", 7 * 95.0),
@@ -246,8 +248,8 @@ def test_noise_is_what_the_bound_asks_for(folder: Path, library: Library) -> Non
         assert expected * (1 - 1e-12) <= scale <= expected * 1.000002, name
 
 
-def _scale(names: dict[str, Any], library: Library, name: str) -> float:
-    if library is Library.OPENDP:
+def _scale(names: dict[str, Any], library: Program, name: str) -> float:
+    if library is Program.OPENDP:
         scale = float(names["query"].summarize()["scale"].item())
         return scale * names["RANGE"] / names["STEPS"] if "STEPS" in names else scale
     scales: list[float] = []
@@ -272,23 +274,34 @@ def _scale(names: dict[str, Any], library: Library, name: str) -> float:
     return scales[0]
 
 
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """Delta that zero-concentrated DP implies: Canonne, Kamath, Steinke 2020, proposition 7, on a grid of alpha."""
+    alpha = 1.0 + np.geomspace(1e-3, 1e4, 200_001)
+    log_delta = (alpha - 1.0) * (alpha * rho - epsilon) - np.log(alpha - 1.0) + alpha * np.log1p(-1.0 / alpha)
+    return math.exp(float(log_delta.min()))
+
+
 @PYTHON_AND_OPENDP
-def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Library) -> None:
-    """rho + 2 sqrt(rho log(1 / delta)) is what zCDP gives (Bun and Steinke 2016): at most epsilon."""
+def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Program) -> None:
+    """The noise is the least that zero-concentrated DP allows in OpenDP, and the least of all in plain Python."""
     names = run(CHOICE_BY_NAME["count, Gaussian"], library)
-    rho = names["RHO"]
-    assert 1.0 - 1e-9 <= rho + 2.0 * math.sqrt(rho * math.log(1e6)) <= 1.0
+    if library is Program.OPENDP:
+        rho = names["RHO"]
+        assert zcdp_delta(rho, 1.0) <= 1e-6 * (1 + 1e-8) < zcdp_delta(rho * (1 + 1e-4), 1.0)
+    else:
+        rho = 0.5 / names["SIGMA"] ** 2
+        assert audit.delta_of(rho, 1.0) <= 1e-6 < audit.delta_of(rho * (1 + 1e-6), 1.0)
     deviation = 7.0 / math.sqrt(2.0 * rho)
     assert abs(names["count"] - sum(min(7, size) for size in sizes())) <= 6.2 * deviation + 1
-    if library is Library.OPENDP:
+    if library is Program.OPENDP:
         assert names["query"].summarize()["scale"].item() == pytest.approx(deviation, rel=1e-6)
     other = run(CHOICE_BY_NAME["groups, Gaussian"], library)
-    if library is Library.OPENDP:  # A user moves 3 counts by 1: sqrt(3) in L2.
+    if library is Program.OPENDP:  # A user moves 3 counts by 1: sqrt(3) in L2.
         assert other["query"].summarize()["scale"].item() == pytest.approx(math.sqrt(3 / 2 / rho), rel=1e-6)
 
 
 @PYTHON_AND_OPENDP
-def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Library) -> None:
+def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Program) -> None:
     """400 users with a row from 10 to 30, one with 4,000 rows of 90: the median is 90; capped at 2 rows it is 20."""
     table = pd.DataFrame({"user_id": ["heavy"] * 4000 + [f"u{i}" for i in range(400)], "amount": 90.0})
     table.loc[4000:, "amount"] = np.linspace(10.0, 30.0, 400)
@@ -297,7 +310,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Li
         Quantity.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
     )
     names = run(choice, library)
-    got = names["quantiles"].item() if library is Library.OPENDP else names["quantiles"][0.5]
+    got = names["quantiles"].item() if library is Program.OPENDP else names["quantiles"][0.5]
     # The exponential mechanism errs by more than (2 * 2 / epsilon) (log 2000 + 20.7) = 28 rows with probability below
     # 1e-9; 20 rows lie in one unit of the values. OpenDP may need twice the scale.
     assert 17.0 <= got <= 23.0
@@ -306,7 +319,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Li
 def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
     names = run(
         make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
-        Library.PYTHON,
+        Program.PYTHON,
     )
     rows = [(amount, min(1.0, 2.5 / len(rows))) for rows in rows_of_users().values() for amount, _ in rows]
     for candidate, weight in list(zip(names["candidates"], names["weight_below"], strict=True))[::97]:
@@ -318,8 +331,8 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
     sensitivities_seen = []
     for relation in ({"neighbours": REPLACE}, {}):
         choice = make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
-        names = run(choice, Library.PYTHON)
-        text = write(choice, Library.PYTHON).text
+        names = run(choice, Program.PYTHON)
+        text = write(choice, Program.PYTHON).text
         call = next(line for line in text.splitlines() if "chosen = pick(" in line)
         made = []
         names["pick"] = lambda scores, sensitivity, epsilon, made=made: made.append(sensitivity) or 0
@@ -333,7 +346,7 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
 def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
     h = 7.3
     bounds = {} if private else {"neighbours": REPLACE}
-    names = run(make_choice(Quantity.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
+    names = run(make_choice(Quantity.MEAN, threshold=h, **bounds, **VALUES), Program.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
@@ -343,7 +356,7 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.smooth_error(problem, h).privacy_variance), rel=1e-12)
-    names = run(make_choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Library.PYTHON)
+    names = run(make_choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
 
@@ -363,7 +376,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
             inflation=1.0,
             every_user_full=fit is BudgetFit.FULL,
         ),
-        Library.PYTHON,
+        Program.PYTHON,
         {"TASK_SIZES": dict(products), "NUM_USERS": 400},
     )
     pairs = (
@@ -401,7 +414,7 @@ def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: 
 
     def totals(rows: str) -> Any:
         (folder / "shop_events.csv").write_text(f"user_id,product\n{rows}")
-        return run(choice, Library.PYTHON, public)["totals"]
+        return run(choice, Program.PYTHON, public)["totals"]
 
     table = "a,x\nb,x\nb,y\nc,y\n,x\n"
     totals_before, distances = totals(table), []
@@ -464,7 +477,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
         epsilon=1e3,
         **VALUES,
     )
-    got = run(choice, Library.PYTHON)["released"]
+    got = run(choice, Program.PYTHON)["released"]
     np.testing.assert_allclose(
         got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.noise.scale * SURE
     )
@@ -485,14 +498,14 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
     # Without noise it is the page's descent without noise; with it, it differs from run to run.
     choice = CHOICE_BY_NAME["classifier"]
     quiet = replace(choice, training=replace(choice.training, gradient_noise=0.0, weight_noise=0.0))
-    got = run(quiet, Library.PYTHON)["theta"]
+    got = run(quiet, Program.PYTHON)["theta"]
     rows = classifier_rows()
     mechanism = Mechanism(1.0, 1e-5)
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
     monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
     page = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 2.5)], 0, range(1))
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
-    assert not np.array_equal(run(choice, Library.PYTHON)["theta"], run(choice, Library.PYTHON)["theta"])
+    assert not np.array_equal(run(choice, Program.PYTHON)["theta"], run(choice, Program.PYTHON)["theta"])
 
 
 @pytest.mark.parametrize(
@@ -515,7 +528,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
         by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
     )
     choice = replace(CHOICE_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
-    got = run(choice, Library.PYTHON)["theta"]
+    got = run(choice, Program.PYTHON)["theta"]
     rows = classifier_rows()
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
     monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
@@ -525,18 +538,18 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
         page = descent.train_cells(rows, mechanism, [cell], 0, range(1))
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-6)
     noisy = replace(choice, training=by_rule)
-    assert not np.array_equal(run(noisy, Library.PYTHON)["theta"], run(noisy, Library.PYTHON)["theta"])
+    assert not np.array_equal(run(noisy, Program.PYTHON)["theta"], run(noisy, Program.PYTHON)["theta"])
 
 
 @PYTHON_AND_OPENDP
-def test_a_model_gets_capped_rows(folder: Path, library: Library) -> None:
+def test_a_model_gets_capped_rows(folder: Path, library: Program) -> None:
     names = run(CHOICE_BY_NAME["model"], library)
     counts = names["kept"]["user_id"].value_counts()
     assert sorted(counts) == sorted(min(7, size) for size in sizes())
 
 
 @PYTHON_AND_OPENDP
-def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
+def test_two_columns_can_name_a_user(folder: Path, library: Program) -> None:
     table = pd.read_csv("shop_events.csv")
     table = table.assign(shop=table["user_id"].str[:2], client=table["user_id"].str[2:])
     table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
@@ -546,7 +559,7 @@ def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
 
 @PYTHON_AND_OPENDP
 def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
-    folder: Path, library: Library
+    folder: Path, library: Program
 ) -> None:
     # 30 named users of one row each, and 20 rows that name a shop but no client.
     rows = [f"north,{i}" for i in range(30)] + ["south,"] * 20
@@ -558,7 +571,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
 
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ["a`b\"c'd", "^.*$", "*", "ü'''\"\"\"x", "two\nlines"])
-def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Library, name: str) -> None:
+def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Program, name: str) -> None:
     table = pd.read_csv("shop_events.csv").rename(columns={"user_id": name, "amount": name + "?"})
     table.to_csv("shop_events.csv", index=False)
     choice = make_choice(
@@ -569,7 +582,7 @@ def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Libr
 
 
 @PYTHON_AND_OPENDP
-def test_parquet_and_tsv_are_read(folder: Path, library: Library) -> None:
+def test_parquet_and_tsv_are_read(folder: Path, library: Program) -> None:
     table = pd.read_csv("shop_events.csv")
     table.to_csv("events.tsv", sep="\t", index=False)
     table.to_parquet("events.parquet", index=False)

@@ -14,15 +14,16 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from dpcore.code import Library, Quantity, ReleaseShare, Several, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseShare, Several, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.plan import table
-from dpcore.plan.parameters import Budget, PlanParameters, Program, choose_defaults
+from dpcore.plan.parameters import Budget, PlanParameters, choose_defaults
 from dpcore.plan.solution import allocate_lines, compute_total_amount, make_program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import MODULES, VALUES, make_choice, run_program
@@ -30,7 +31,7 @@ from tests.dpcore.code.files import FURTHER, NASTY
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
-PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 SURE = math.log(1e9)
 """Laplace noise of scale b exceeds b times this with probability 1e-9, Gaussian noise 6.2 sigma with less."""
 
@@ -75,7 +76,7 @@ def check_totals(plan: Several, released: dict[str, Any]) -> None:
 @NOISES
 def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind) -> None:
     plan = together.several(noise, quantile=True)
-    names = run_program(plan, Library.PYTHON)
+    names = run_program(plan, Program.PYTHON)
     check_totals(plan, names["released"])
     assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
     amount_spent = Fraction(0)
@@ -108,7 +109,7 @@ def test_opendp_gives_each_query_its_own_share(
     monkeypatch.setattr(LazyFrameQuery, "release", recorded)
     plan = together.several(noise, quantile=True)
     # Unequal shares, of which one is more than the first: OpenDP would refuse or mix them if queries were built first.
-    released = run_program(plan, Library.OPENDP)["released"]
+    released = run_program(plan, Program.OPENDP)["released"]
     check_totals(plan, released)
     assert VALUES["lower"] <= released["quantile 0.75"] <= VALUES["upper"]
     for share, of_query in zip(plan.releases, tables, strict=True):
@@ -149,7 +150,7 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     (folder / "sample_data").symlink_to(folder)
     assert [share.num_parts for share in plan.releases] == [line.num_parts for line in lines]
     assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
-    for library in (Library.PYTHON, Library.OPENDP):
+    for library in (Program.PYTHON, Program.OPENDP):
         names = run_program(plan, library)
         assert names["TOTAL"] == compute_total_amount(parameters.budget) <= 1.0
         each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
@@ -158,18 +159,18 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
 
 
 def test_a_program_that_would_spend_more_draws_nothing(folder: Path) -> None:
-    text = write(together.several(), Library.PYTHON).text
+    text = write(together.several(), Program.PYTHON).text
     names: dict[str, Any] = {}
     with pytest.raises(SystemExit, match="no epsilon was spent"):
         exec(text.replace('"rows": 65536', '"rows": 165536'), names)
     assert "released" not in names
     with pytest.raises(SystemExit, match="no epsilon was spent"):
-        exec(write(replace(together.several(GAUSSIAN), epsilon=900.0), Library.PYTHON).text, {})
+        exec(write(replace(together.several(GAUSSIAN), epsilon=900.0), Program.PYTHON).text, {})
 
 
-@pytest.mark.parametrize("library", [one for one in Library if one is not Library.BIGQUERY])
+@pytest.mark.parametrize("library", [one for one in LIBRARIES if one is not Program.BIGQUERY])
 def test_nothing_is_released_before_the_groups_of_private_data_are_written(
-    folder: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+    folder: Path, library: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = MagicMock()
     for module in MODULES[:5]:
@@ -187,19 +188,19 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
     )
     weighted = replace(together.several(), releases=(*together.several().releases, by_user))
     for library, plan, text in (
-        (Library.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
-        (Library.TUMULT, ranked, "Tumult finds quantiles"),
-        (Library.PIPELINEDP, together.several(GAUSSIAN), "PipelineDP's accountant"),
-        (Library.BIGQUERY, together.several(), "BigQuery"),
+        (Program.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
+        (Program.TUMULT, ranked, "Tumult finds quantiles"),
+        (Program.PIPELINEDP, together.several(GAUSSIAN), "PipelineDP's accountant"),
+        (Program.BIGQUERY, together.several(), "BigQuery"),
     ):
         program = write(plan, library)
         assert not program.text
         (sentence,) = program.differences
         assert sentence.startswith(text)
-        if library is not Library.BIGQUERY:
+        if library is not Program.BIGQUERY:
             assert write(together.several(), library).text
-    assert write(ranked, Library.OPENDP).text
-    assert write(weighted, Library.PYTHON).text
+    assert write(ranked, Program.OPENDP).text
+    assert write(weighted, Program.PYTHON).text
 
 
 def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder: Path) -> None:
@@ -207,15 +208,15 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
         "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
     )
     weighted = replace(together.several(), releases=(*together.several().releases, by_user))
-    program = write(weighted, Library.OPENDP)
+    program = write(weighted, Program.OPENDP)
     (sentence,) = (
         sentence for sentence in program.differences if "weighs those of median by user" in sentence
     )
     assert "Plain Python has the weights" in sentence
     bounded_by_rows = replace(by_user, choice=replace(by_user.choice, threshold=None, max_rows=7))
-    as_asked = write(replace(weighted, releases=(*weighted.releases[:-1], bounded_by_rows)), Library.OPENDP)
+    as_asked = write(replace(weighted, releases=(*weighted.releases[:-1], bounded_by_rows)), Program.OPENDP)
     assert program.text.partition("# What differs")[0] == as_asked.text.partition("# What differs")[0]
-    assert VALUES["lower"] <= run_program(weighted, Library.OPENDP)["released"]["median"] <= VALUES["upper"]
+    assert VALUES["lower"] <= run_program(weighted, Program.OPENDP)["released"]["median"] <= VALUES["upper"]
 
 
 def test_shares_beyond_the_budget_are_refused() -> None:
@@ -230,13 +231,13 @@ def test_shares_beyond_the_budget_are_refused() -> None:
 @pytest.mark.parametrize("name", [*NASTY, "JSON", "Parquet", "nobody is a user"])
 def test_a_file_is_read_as_the_app_reads_it(name: str, empty_folder: Path) -> None:
     nasty = {**NASTY, **FURTHER}[name]
-    together.check_file(nasty, Library.PYTHON, empty_folder)
+    together.check_file(nasty, Program.PYTHON, empty_folder)
     if name in NASTY:
-        together.check_file(nasty, Library.OPENDP, empty_folder)
+        together.check_file(nasty, Program.OPENDP, empty_folder)
 
 
 @PYTHON_AND_OPENDP
-def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Library, empty_folder: Path) -> None:
+def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Program, empty_folder: Path) -> None:
     # Each user has a row in one group and two without: the bound of one group must not be used up by no group.
     rows = [f"u{user},{'' if row else 'abc'[user % 3]},{row + 1}" for user in range(60) for row in range(3)]
     (empty_folder / "few.csv").write_text("\n".join(["who,where,what", *rows, ""]))
@@ -245,7 +246,7 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Library, em
     parameters = PlanParameters(
         1000.0,
         lines="rows; sum; users per group; rows per group; sums per group",
-        program=Program[library.name],
+        program=library,
     )
     lines = allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.2] * 5)
     assert [line.bound for line in lines] == pytest.approx([3.0, 6.0, 1.0, 1.0, 1.0], rel=0.01)
@@ -272,7 +273,7 @@ def ill_formed() -> list[tuple[str, str, float]]:
 
 @PYTHON_AND_OPENDP
 def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_its_program(
-    library: Library, empty_folder: Path
+    library: Program, empty_folder: Path
 ) -> None:
     rows = ill_formed()
     program = [f" {user} ,{group},{value}" for user, group, value in rows]
@@ -282,7 +283,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     data = count(open_files([empty_folder / "ill.csv"]), roles, Disclosure.PRIVATE).dataset
     what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
     parameters = PlanParameters(
-        1000.0, lines=what, lower=-50.0, upper=50.0, program=Program[library.name], **choose_defaults(data)
+        1000.0, lines=what, lower=-50.0, upper=50.0, program=library, **choose_defaults(data)
     )
     lines = allocate_lines(
         data, parameters, table.plan_lines(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
@@ -348,13 +349,13 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
 
 @PYTHON_AND_OPENDP
 def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
-    library: Library, empty_folder: Path
+    library: Program, empty_folder: Path
 ) -> None:
     roles = Roles(TableKind.EVENTS, user="who", value="what")
     (empty_folder / "few.csv").write_text("who,what\na,1\nb,2\n")
     data = count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC).dataset
     parameters = PlanParameters(
-        900.0, lines="rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
+        900.0, lines="rows; sum; mean within 1", lower=0.0, upper=9.0, program=library
     )
     plan = make_program(
         data, parameters, allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.3] * 3)
@@ -368,7 +369,7 @@ def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
 
 @PYTHON_AND_OPENDP
 def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
-    library: Library, empty_folder: Path
+    library: Program, empty_folder: Path
 ) -> None:
     """Three rows, and noise on their number of some thousands: half count fewer than none; of nine, one does."""
     (empty_folder / "few.csv").write_text("who,what\na,30\na,40\nb,50\n")

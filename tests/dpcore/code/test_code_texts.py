@@ -13,10 +13,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from dpcore.code import Choice, Library, Quantity, markdown_table, write
+from dpcore.code import LIBRARIES, Choice, Quantity, markdown_table, write
 from dpcore.code.common import describe_bound_source
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.programs import Program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import CHOICE_BY_NAME, GAUSSIAN, REPLACE, VALUES, make_choice
 from tests.dpcore.code.reading import statements
@@ -59,13 +60,13 @@ def keywords(text: str, call: str) -> dict[str, object]:
 
 
 @EACH
-@pytest.mark.parametrize("library", list(Library))
+@pytest.mark.parametrize("library", list(LIBRARIES))
 def test_a_program_parses_imports_what_it_uses_and_says_what_it_needs_and_spends(
-    name: str, library: Library
+    name: str, library: Program
 ) -> None:
     code = write(CHOICE_BY_NAME[name], library)
     if not code.text:
-        assert library is not Library.PYTHON
+        assert library is not Program.PYTHON
         assert any("lain Python" in sentence for sentence in code.differences)
         return
     if code.language == "sql":
@@ -107,11 +108,11 @@ def rows_as_groups(sql: str) -> list[str]:
 
 def test_a_rows_bound_is_never_a_groups_bound() -> None:
     for name in ("mean, cap", "mean, cap, private counts", "count", "quantile, cap", "mean, smooth"):
-        assert rows_as_groups(write(CHOICE_BY_NAME[name], Library.BIGQUERY).text) == [], name
+        assert rows_as_groups(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text) == [], name
 
 
 def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
-    sql = write(CHOICE_BY_NAME["count"], Library.BIGQUERY).text
+    sql = write(CHOICE_BY_NAME["count"], Program.BIGQUERY).text
     mutant = sql.replace("max_groups_contributed = 1", "max_groups_contributed = 7")
     assert mutant != sql
     assert rows_as_groups(mutant) == ["max_groups_contributed is not 1"]
@@ -137,7 +138,7 @@ def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
     ],
 )
 def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str, float, float]]) -> None:
-    (private,) = [s for s in statements(write(CHOICE_BY_NAME[name], Library.BIGQUERY).text) if s.options]
+    (private,) = [s for s in statements(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text) if s.options]
     assert private.bounds == bounds
     assert private.options["epsilon"] == "1.0"
     assert private.options["max_groups_contributed"] == ("3" if name == "groups" else "1")
@@ -145,7 +146,7 @@ def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str
 
 @pytest.mark.parametrize("name", ["mean, cap", "mean, cap, private counts", "quantile, cap", "model"])
 def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
-    first, *_ = statements(write(CHOICE_BY_NAME[name], Library.BIGQUERY).text)
+    first, *_ = statements(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text)
     assert not first.options
     (qualify,) = first.tree.find_all(exp.Qualify)
     limit = qualify.this
@@ -161,7 +162,7 @@ METRICS = {"rows per group": "COUNT", "sums per group": "SUM", "means per group"
 AGGREGATES = {
     "rows per group": 'count(name="rows")',
     "sums per group": 'sum("value", low=0.0, high=133.5, name="total")',
-    "means per group": 'average("value", low=LOWER, high=UPPER, name="mean")',
+    "means per group": 'average("value", low=LOWER, high=UPPER, name="noisy_mean")',
 }
 PIPELINEDP_RANGE = {"min_value": "LOWER", "max_value": "UPPER"}
 PIPELINEDP_SUMS = {
@@ -201,7 +202,7 @@ PIPELINEDP_SUMS = {
     ],
 )
 def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, object]) -> None:
-    arguments = keywords(write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text, "AggregateParams")
+    arguments = keywords(write(CHOICE_BY_NAME[name], Program.PIPELINEDP).text, "AggregateParams")
     bounds = {k: v for k, v in arguments.items() if k not in ("noise_kind", "metrics")}
     assert bounds == expected
     assert METRICS.get(name, "") in str(arguments["metrics"])
@@ -212,7 +213,7 @@ def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, o
 
 @pytest.mark.parametrize("name", list(CHOICE_BY_NAME))
 def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
-    lines = [line.strip() for line in write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text.splitlines()]
+    lines = [line.strip() for line in write(CHOICE_BY_NAME[name], Program.PIPELINEDP).text.splitlines()]
     comments = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
     assert len(comments) == any(line.startswith("max_sum_per_partition=") for line in lines)
 
@@ -232,7 +233,7 @@ def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
     ],
 )
 def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
-    text = write(CHOICE_BY_NAME[name], Library.TUMULT).text
+    text = write(CHOICE_BY_NAME[name], Program.TUMULT).text
     assert AGGREGATES.get(name, "") in text
     tree = ast.parse(text)
     calls_made = [
@@ -247,14 +248,14 @@ def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
     assert {call.split("(")[0] for call in calls} <= imported
 
 
-@pytest.mark.parametrize("library", list(Library))
-def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Library) -> None:
+@pytest.mark.parametrize("library", list(LIBRARIES))
+def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Program) -> None:
     comments = "is read as text with commas"
     for file in ("events.txt", "events.log"):
         text = " ".join(
             write(replace(CHOICE_BY_NAME["count"], file=file), library).text.replace("\n#", "").split()
         )
-        assert (comments in text) == (library is not Library.BIGQUERY)
+        assert (comments in text) == (library is not Program.BIGQUERY)
     for file in (
         "events.csv",
         "EVENTS.TSV",
@@ -270,10 +271,10 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
 
 
 @pytest.mark.parametrize("epsilon", [0.1 + 0.2, 1 / 3, 1e-6, 7.000000000000001])
-@pytest.mark.parametrize("library", list(Library))
-def test_epsilon_is_written_exactly(library: Library, epsilon: float) -> None:
+@pytest.mark.parametrize("library", list(LIBRARIES))
+def test_epsilon_is_written_exactly(library: Program, epsilon: float) -> None:
     text = write(replace(CHOICE_BY_NAME["count"], epsilon=epsilon), library).text
-    if library is Library.BIGQUERY:
+    if library is Program.BIGQUERY:
         assert float(statements(text)[0].options["epsilon"]) == epsilon
     else:
         assert epsilon in constants(text)
@@ -287,8 +288,8 @@ def test_several_quantiles_never_cost_more_than_epsilon() -> None:
             assert 0 <= Fraction(epsilon) - Fraction(one.per_quantile) * count <= Fraction(epsilon) / 10**15
 
 
-@pytest.mark.parametrize("library", list(Library))
-def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> None:
+@pytest.mark.parametrize("library", list(LIBRARIES))
+def test_a_bound_from_private_data_says_so_before_any_code(library: Program) -> None:
     private = write(replace(CHOICE_BY_NAME["mean, cap"], disclosure=Disclosure.PRIVATE), library).text
     head = private.split("\n\n")[0]
     assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in head
@@ -328,7 +329,7 @@ def test_the_label_names_all_that_was_spent_and_the_total() -> None:
 
 
 def test_groups_of_private_data_are_not_read_off_them() -> None:
-    for library in (Library.OPENDP, Library.PIPELINEDP, Library.TUMULT, Library.PYTHON):
+    for library in (Program.OPENDP, Program.PIPELINEDP, Program.TUMULT, Program.PYTHON):
         public = write(CHOICE_BY_NAME["groups"], library).text
         private = write(replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE), library).text
         # Of private data with a bound from a release, only the bound is public.
@@ -342,11 +343,11 @@ def test_groups_of_private_data_are_not_read_off_them() -> None:
 
 
 def test_the_relation_of_the_question_and_of_the_library_are_both_said() -> None:
-    for library in Library:
+    for library in LIBRARIES:
         text = " ".join(
             write(CHOICE_BY_NAME["mean, cap"], library).text.replace("\n--", "").replace("\n#", "").split()
         )
-        if library is Library.PYTHON:
+        if library is Program.PYTHON:
             assert "differ in one user's values" in text
         else:
             assert "added or removed" in text
@@ -371,8 +372,8 @@ def with_names(choice: Choice, name: str) -> Choice:
     )
 
 
-@pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
-def test_hostile_names_stay_literals_in_python(library: Library) -> None:
+@pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
+def test_hostile_names_stay_literals_in_python(library: Program) -> None:
     for at, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
         honest = {
             each: write(with_names(choice, each), library).text for each in ('an "honest" name', "honest")
@@ -383,7 +384,7 @@ def test_hostile_names_stay_literals_in_python(library: Library) -> None:
                 continue
             same = honest['an "honest" name' if '"' in hostile else "honest"]
             assert shape(text) == shape(same), (name, hostile)
-            if library is not Library.OPENDP or hostile not in ("*", "^.*$"):
+            if library is not Program.OPENDP or hostile not in ("*", "^.*$"):
                 written = [str(c) for c in constants(text)]
                 assert any(hostile.replace("`", "``") in c or hostile in c for c in written), (name, hostile)
             # Nothing invisible, no line end inside a comment or a literal.
@@ -393,9 +394,9 @@ def test_hostile_names_stay_literals_in_python(library: Library) -> None:
 
 @EACH
 def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
-    honest = write(with_names(CHOICE_BY_NAME[name], "honest"), Library.BIGQUERY).text
+    honest = write(with_names(CHOICE_BY_NAME[name], "honest"), Program.BIGQUERY).text
     for hostile in names_in_turn(list(CHOICE_BY_NAME).index(name)):
-        text = write(with_names(CHOICE_BY_NAME[name], hostile), Library.BIGQUERY).text
+        text = write(with_names(CHOICE_BY_NAME[name], hostile), Program.BIGQUERY).text
         if not text:
             continue
         kinds = [token.token_type for token in sqlglot.tokenize(text, read="bigquery")]
@@ -411,7 +412,7 @@ def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
 
 
 def test_the_shape_would_see_an_injection() -> None:
-    text = write(CHOICE_BY_NAME["count"], Library.OPENDP).text
+    text = write(CHOICE_BY_NAME["count"], Program.OPENDP).text
     assert shape(text) != shape(text.replace('"user_id"', '"user_id", print("x")'))
 
 
@@ -456,11 +457,11 @@ def test_all_problems_are_said_at_once() -> None:
 def test_every_name_in_the_table_stands_in_a_program() -> None:
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown_table().splitlines()]
     columns = table[0][2:]
-    for library, column in zip(Library, columns, strict=False):
+    for library, column in zip(LIBRARIES, columns, strict=False):
         assert column.startswith(library.value)
     assert len(table) == 11
     for row in table[2:]:
-        for library, column, called in zip(Library, columns, row[2:], strict=False):
+        for library, column, called in zip(LIBRARIES, columns, row[2:], strict=False):
             written = "\n".join(
                 write(c, library).text for c in [*CHOICE_BY_NAME.values(), together.several()]
             )

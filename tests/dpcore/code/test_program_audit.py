@@ -11,29 +11,30 @@ import pandas as pd
 import pytest
 import sqlglot
 
-from dpcore.code import Choice, Library, Quantity, Several, write
+from dpcore.code import Choice, Quantity, Several, write
 from dpcore.code.choice import OF_VALUES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from tests.dpcore.code import audit, together
 from tests.dpcore.code.choices import CHOICE_BY_NAME
 
 MATRIX = "regression_matrix.parquet"
 PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
-LIBRARIES = (Library.PYTHON, Library.OPENDP)
+LIBRARIES = (Program.PYTHON, Program.OPENDP)
 RELEASES = [
     (name, library)
     for name in CHOICE_BY_NAME
     for library in LIBRARIES
     if write(CHOICE_BY_NAME[name], library).text
 ]
-SEVERAL = [(NoiseKind.LAPLACE, Library.PYTHON), (NoiseKind.GAUSSIAN, Library.OPENDP)]
+SEVERAL = [(NoiseKind.LAPLACE, Program.PYTHON), (NoiseKind.GAUSSIAN, Program.OPENDP)]
 
 
-def _program(name: str, library: Library) -> str:
+def _program(name: str, library: Program) -> str:
     """A release of private data, with the public lists that the program asks for."""
     choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
-    if library is Library.OPENDP and choice.noise is NoiseKind.LAPLACE:
+    if library is Program.OPENDP and choice.noise is NoiseKind.LAPLACE:
         # The exact numbers show within a tenth of what one user may add.
         choice = replace(choice, epsilon=1000.0)
     return audit.filled(write(choice, library).text)
@@ -44,13 +45,13 @@ ALL_NEIGHBOURS = ("sums per group",)
 
 
 def _tables(
-    plan: Choice | Several, library: Library, name: str = ""
+    plan: Choice | Several, library: Program, name: str = ""
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the neighbours to run a program on, and the tables of at most one user."""
     choice = plan if isinstance(plan, Choice) else plan.reading_choice
-    quick = library is Library.PYTHON and isinstance(plan, Choice)
+    quick = library is Program.PYTHON and isinstance(plan, Choice)
     few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
-    if name in ALL_NEIGHBOURS and library is Library.PYTHON:
+    if name in ALL_NEIGHBOURS and library is Program.PYTHON:
         return audit.neighbours(choice.public_counts), audit.EMPTY
     neighbours = {
         title: content for title, content in audit.neighbours(choice.public_counts).items() if title in few
@@ -69,7 +70,7 @@ def folder(empty_folder: Path) -> Path:
 
 @pytest.mark.parametrize(("name", "library"), RELEASES)
 def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
-    name: str, library: Library, folder: Path
+    name: str, library: Program, folder: Path
 ) -> None:
     choice, text = CHOICE_BY_NAME[name], _program(name, library)
     base = audit.run(text, audit.table(*audit.ROWS), folder)
@@ -88,7 +89,7 @@ def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
 
 @pytest.mark.parametrize(("name", "library"), RELEASES)
 def test_a_program_ends_alike_whether_there_is_one_user_or_none(
-    name: str, library: Library, folder: Path
+    name: str, library: Program, folder: Path
 ) -> None:
     choice, text = CHOICE_BY_NAME[name], _program(name, library)
     _, tables = _tables(choice, library)
@@ -108,7 +109,7 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
 
 @pytest.mark.parametrize(("noise", "library"), SEVERAL)
 def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
-    noise: NoiseKind, library: Library, folder: Path
+    noise: NoiseKind, library: Program, folder: Path
 ) -> None:
     plan = together.several(noise, quantile=True, **PRIVATE)
     text = audit.filled(write(plan, library).text)
@@ -119,7 +120,7 @@ def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
     for neighbour, content in neighbours.items():
         observed = audit.run(text, content, folder)
         problems[neighbour] = audit.difference(base, observed)
-        if not problems[neighbour] and library is Library.PYTHON and neighbour not in audit.PRINTED_ONLY:
+        if not problems[neighbour] and library is Program.PYTHON and neighbour not in audit.PRINTED_ONLY:
             lost, is_rho = audit.loss(base, observed)
             assert is_rho == (noise is NoiseKind.GAUSSIAN)
             problems[neighbour] = "" if lost <= plan.total else f"the releases lose {lost} of {plan.total}"
@@ -131,28 +132,13 @@ def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
 
 
 @pytest.mark.parametrize(("name", "library"), [at for at in RELEASES if at[0] in ("groups", "task weights")])
-def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Library, folder: Path) -> None:
+def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Program, folder: Path) -> None:
     text = write(replace(CHOICE_BY_NAME[name], **PRIVATE), library).text
     observed = audit.run(text, audit.table(*audit.ROWS), folder)
     assert observed.ending.startswith("SystemExit")
     assert not observed.printed
     assert not observed.inputs
     assert "p1" not in observed.ending
-
-
-VECTORS = [name for name, choice in CHOICE_BY_NAME.items() if choice.max_norm is not None]
-
-
-@pytest.mark.parametrize("name", VECTORS)
-def test_bigquery_lists_the_public_groups_and_no_cell_stops_it(name: str, folder: Path) -> None:
-    choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
-    sql = write(choice, Library.BIGQUERY).text
-    assert _keys(sql, audit.table(*audit.ROWS), folder) == []
-    with_groups = sql.replace("ARRAY<STRING>[]", "ARRAY<STRING>['p1', 'p2', 'nobody']")
-    tables = {title: content for title, content in audit.neighbours(False).items() if title in audit.FEW}
-    tables |= audit.EMPTY
-    problems = {title: _keys(with_groups, content, folder) for title, content in tables.items()}
-    assert all(groups == ["nobody", "p1", "p2"] for groups in problems.values()), problems
 
 
 def _for_duckdb(sql: str) -> str:
@@ -162,21 +148,10 @@ def _for_duckdb(sql: str) -> str:
     return text.replace("your_project.your_dataset.events", "events")
 
 
-def _keys(sql: str, content: str, folder: Path) -> list[str]:
-    """Groups that the statement answers for, whose totals are finite and within the bound of the listed ones."""
-    (folder / audit.FILE).write_text(content, encoding="utf-8")
-    with duckdb.connect() as connection:
-        reader = f"read_csv('{audit.FILE}', all_varchar=true, null_padding=true, ignore_errors=true)"
-        connection.execute(f"CREATE TABLE events AS SELECT * FROM {reader}")
-        rows = connection.execute(_for_duckdb(sql)).fetchall()
-    assert all(0.0 <= total < 1e6 for _, total in rows)
-    return sorted(group for group, _ in rows)
-
-
 @pytest.mark.parametrize("name", CHOICE_BY_NAME)
 def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
     choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
-    sql = write(choice, Library.BIGQUERY).text
+    sql = write(choice, Program.BIGQUERY).text
     if not sql or choice.quantity not in OF_VALUES:
         return
     (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`", sql, flags=re.S)
@@ -191,7 +166,7 @@ def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -
 
 def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
     """The checks above are able to fail: a count printed as it is, a list of groups, and too little noise."""
-    text = _program("groups", Library.PYTHON)
+    text = _program("groups", Program.PYTHON)
     base, more = audit.table(*audit.ROWS), audit.added("a user with very many rows")
     leaks = {
         "prints": text + "\nprint(len(events))\n",
@@ -203,7 +178,7 @@ def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
     weak = text.replace("MAX_GROUPS = 3", "MAX_GROUPS = 1").replace("head(MAX_GROUPS)", "head(3)")
     assert weak != text
     runs = [audit.run(weak, content, folder) for content in (base, audit.added("a user with very many rows"))]
-    assert "lose" in _beyond_the_budget(CHOICE_BY_NAME["groups"], Library.PYTHON, *runs)
+    assert "lose" in _beyond_the_budget(CHOICE_BY_NAME["groups"], Program.PYTHON, *runs)
 
 
 def _check_something_was_drawn(choice: Choice, observed: audit.Run) -> None:
@@ -212,12 +187,12 @@ def _check_something_was_drawn(choice: Choice, observed: audit.Run) -> None:
         assert observed.printed
 
 
-def _beyond_the_budget(choice: Choice, library: Library, base: audit.Run, observed: audit.Run) -> str:
+def _beyond_the_budget(choice: Choice, library: Program, base: audit.Run, observed: audit.Run) -> str:
     """What is wrong with the sums before noise; empty where nothing is."""
     if observed.frames:
         return _beyond_the_bounds(choice, base, observed)
     lost, is_rho = audit.loss(base, observed)
-    epsilon = 1000.0 if library is Library.OPENDP and not is_rho else choice.epsilon
+    epsilon = 1000.0 if library is Program.OPENDP and not is_rho else choice.epsilon
     if not is_rho:
         return "" if lost <= epsilon else f"the draws lose epsilon = {lost}"
     delta = audit.delta_of(lost, epsilon)

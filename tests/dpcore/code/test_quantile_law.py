@@ -18,10 +18,11 @@ import opendp.mod
 import pytest
 from scipy.stats import binomtest
 
-from dpcore.code import Library, Quantity, ReleaseShare, Several, with_python, write
+from dpcore.code import Quantity, ReleaseShare, Several, with_python, write
 from dpcore.common import mechanisms
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import QuantileProblem, output
@@ -88,7 +89,7 @@ def test_plain_python_draws_by_the_law_of_the_card(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opendp.mod.Measurement, "__call__", recorded)
-        names = run_program(choice, Library.PYTHON)
+        names = run_program(choice, Program.PYTHON)
     ((measurement, scores, index),) = picks
     assert names["quantiles"] == {Q: index + 0.5}
     (bound,) = bounds.values()
@@ -102,7 +103,7 @@ def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, n
     plan = Several((ReleaseShare("quantile", median, 2**20),), EPSILON, EPSILON)
     if noise is NoiseKind.GAUSSIAN:
         plan = Several((ReleaseShare("quantile", median, 2**20),), 9.0, EPSILON**2 / 8.0, noise, 1e-6)
-    draw, scores, loss = run_program(plan, Library.PYTHON)["prepared"]["quantile"]
+    draw, scores, loss = run_program(plan, Program.PYTHON)["prepared"]["quantile"]
     assert loss <= plan.total
     check_law(functools.partial(draw, scores), on_card(1.0, Weights.SMOOTH, ADD_OR_REMOVE))
 
@@ -115,9 +116,9 @@ def test_private_selections_draw_by_the_exponential_mechanism() -> None:
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
     """Its exponential noise is permute-and-flip: of scores 0 and 1 the first has half of exp(-1), not 0.269."""
     choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
-    code = write(choice, Library.OPENDP)
+    code = write(choice, Program.OPENDP)
     assert any("permute-and-flip" in sentence for sentence in code.differences)
-    summary = run_program(choice, Library.OPENDP)["query"].summarize()
+    summary = run_program(choice, Program.OPENDP)["query"].summarize()
     assert summary["distribution"].to_list() == ["ExponentialMin"]
 
     import opendp.prelude as dp
@@ -133,7 +134,7 @@ def test_opendp_s_several_releases_say_by_which_law_a_quantile_is_drawn() -> Non
     ranked = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
     shares = (ReleaseShare("quantile", ranked, 2**20),)
     sentences = {
-        noise: " ".join(write(plan, Library.OPENDP).differences)
+        noise: " ".join(write(plan, Program.OPENDP).differences)
         for noise, plan in (
             (NoiseKind.LAPLACE, Several(shares, EPSILON, EPSILON)),
             (NoiseKind.GAUSSIAN, Several(shares, 9.0, 0.5, NoiseKind.GAUSSIAN, 1e-6)),
@@ -148,7 +149,7 @@ def test_weights_by_user_add_up_without_rounding(folder: Path) -> None:
     lines = [f"u{i % 7},{(i % 3999) / 1000}" for i in range(30_000)]
     (folder / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
     choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
-    names = run_program(choice, Library.PYTHON)
+    names = run_program(choice, Program.PYTHON)
     weights = names["events"]["weight"].tolist()
     assert all(isinstance(weight, int) for weight in weights)
     assert names["below"].tolist() == [0, *itertools.accumulate(weights)]

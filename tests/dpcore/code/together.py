@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Library, Quantity, ReleaseShare, Several
+from dpcore.code import Choice, Quantity, ReleaseShare, Several
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from tests.dpcore.code import files
 from tests.dpcore.code.choices import CHOICE_BY_NAME, VALUES, make_choice, run_program
 
@@ -79,7 +80,7 @@ def plan_of(nasty: files.Nasty) -> Several:
     return Several(tuple(num_parts), files.EPSILON, files.EPSILON)
 
 
-def check_file(nasty: files.Nasty, library: Library, folder: Path) -> None:
+def check_file(nasty: files.Nasty, library: Program, folder: Path) -> None:
     """As `files.check`, with all of it released by one program."""
     (folder / nasty.name).write_bytes(nasty.content())
     released = run_program(plan_of(nasty), library)["released"]
@@ -95,7 +96,7 @@ def check_file(nasty: files.Nasty, library: Library, folder: Path) -> None:
 QUIET_GROUPS = 400
 
 
-def check_scale(library: Library, noise: NoiseKind, folder: Path) -> None:
+def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
     """Run it where no bound cuts anything: what is released less what stands there is noise, of a known size."""
     lines = [f"u{at},g{at},1" for at in range(QUIET_GROUPS)]
     (folder / "quiet.csv").write_text("\n".join(["who,where,what", *lines, ""]))

@@ -1,7 +1,5 @@
 """Rows of one user that are alike: against covariance matrices, and in the words of every page that names them."""
 
-from __future__ import annotations
-
 import math
 import re
 

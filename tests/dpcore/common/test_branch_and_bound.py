@@ -1,7 +1,5 @@
 """Branch and bound against problems whose minimum is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from dpcore.common.branch_and_bound import Split, find_interval_within, minimise, move_to_kink
 
 
-def make_split(falling, rising):  # type: ignore[no-untyped-def]
+def make_split(falling, rising):
     def split(x: np.ndarray) -> Split:
         return Split(falling(x), falling(x), rising(x))
 

@@ -1,7 +1,5 @@
 """Certificates: signed gaps, and refusals."""
 
-from __future__ import annotations
-
 import math
 import re
 

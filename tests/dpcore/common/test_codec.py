@@ -1,7 +1,5 @@
 """Objects as JSON and back by the types of their fields."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass, replace
 from typing import Any

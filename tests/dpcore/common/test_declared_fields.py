@@ -1,7 +1,5 @@
 """Fields that are declared on a parameters class: what follows from a declaration, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest
@@ -10,11 +8,9 @@ from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.parameters import (
     LINE,
     TAB,
-    FieldOrigin,
     Option,
     Parameters,
     check_shared,
-    declared_fields,
     describe,
     fields_beside_data,
     of_data,
@@ -47,24 +43,8 @@ class Order(Parameters):
 
 def refused(**fields: object) -> list[str]:
     with pytest.raises(InvalidInput) as caught:
-        Order(**{"epsilon": 1.0, **fields})  # type: ignore[arg-type]
+        Order(**{"epsilon": 1.0, **fields})
     return [problem.sentence for problem in caught.value.problems]
-
-
-def test_a_field_is_declared_once():
-    assert list(declared_fields(Order)) == ["count", "shape", "edges", "size", "note"]
-    count, shape, edges, size, note = declared_fields(Order).values()
-    assert (count.help, count.initial, count.is_integer, count.name) == (
-        "How many things are ordered.",
-        3,
-        True,
-        "the things",
-    )
-    assert shape.options == {Shape.ROUND: "Like a ball", Shape.OWN: "Your own"}
-    assert (edges.initial, edges.is_required, edges.width, edges.is_integer) == (4, True, 10, True)
-    assert (note.value_type, note.max_length, note.is_required) == (str, 5, False)
-    # What nobody declared public may have been read off the data.
-    assert (count.origin, size.origin) == (FieldOrigin.PUBLIC, FieldOrigin.DATA)
 
 
 def test_all_problems_come_at_once_by_the_names_of_the_fields():

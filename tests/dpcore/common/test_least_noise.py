@@ -1,7 +1,5 @@
 """The least noise that keeps a budget: from above, near, and with few looks."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Means over runs and their intervals, beside SciPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

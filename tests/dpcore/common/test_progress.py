@@ -1,7 +1,5 @@
 """How far a search has come, from its gap."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

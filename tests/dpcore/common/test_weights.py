@@ -1,7 +1,5 @@
 """The optimiser of (max u)^2 + A sum u^2/s: against loops, brute force, CVXPY, and its own certificates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -21,7 +19,7 @@ HUGE = st.dictionaries(
     st.floats(0, 12).map(lambda x: int(10.0**x)),
     min_size=1,
     max_size=8,
-).map(lambda d: ContributionHistogram(sizes=sorted(d), users=[d[s] for s in sorted(d)]))  # type: ignore[arg-type]
+).map(lambda d: ContributionHistogram(sizes=sorted(d), users=[d[s] for s in sorted(d)]))
 
 
 def objective(user_weights: list[float], counts: list[int], trade_off: float) -> float:
@@ -37,9 +35,6 @@ def smooth_user_weights(counts: list[int], h: float) -> list[float]:
     return [min(h, s) / kept for s in counts]
 
 
-# Losses against loops over users
-
-
 @given(COUNTS, TRADE_OFFS, st.floats(0, 1))
 def test_smooth_losses_by_definition(counts: list[int], trade_off: float, share: float) -> None:
     h = min(counts) + share * (max(counts) - min(counts))
@@ -53,17 +48,6 @@ def test_capped_losses_by_definition(counts: list[int], cap: int) -> None:
     rows = [1.0 / sum(min(cap, s) for s in counts)] * sum(min(cap, s) for s in counts)
     assert losses.squared_weights == pytest.approx(math.fsum(w * w for w in rows), rel=1e-12)
     assert losses.largest_weight == pytest.approx(cap * rows[0], rel=1e-12)
-
-
-def test_losses_have_the_shape_of_the_bounds() -> None:
-    h = ContributionHistogram(sizes=[1, 3], users=[2, 2])
-    for losses in (weights.smooth_losses(h, np.ones((2, 3))), weights.capped_losses(h, np.ones((2, 3)))):
-        assert (
-            losses.largest_weight.shape == losses.squared_weights.shape == losses.total(1.0).shape == (2, 3)
-        )
-
-
-# The optimum by independent routes
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -132,31 +116,6 @@ def test_certificate_where_the_root_is_one_rounding_below_the_largest_size() -> 
     assert weights.best_smooth(h, 2.3e45).certificate.relative_gap <= 1e-12
 
 
-# Symmetries
-
-
-@given(COUNTS, TRADE_OFFS, st.integers(2, 1000))
-def test_copies_of_all_users(counts: list[int], trade_off: float, copies: int) -> None:
-    # With c copies each u is divided by c: (max u)^2 / c^2 + A sum u^2/s / c.
-    h = ContributionHistogram.from_counts(counts)
-    many = ContributionHistogram(sizes=h.sizes, users=h.users * copies)
-    for best in (weights.best_smooth, weights.best_cap):
-        one, other = best(h, trade_off * copies), best(many, trade_off)
-        assert one.bound == pytest.approx(other.bound, rel=1e-12)
-        value = float(one.losses.total(trade_off * copies))
-        assert float(other.losses.total(trade_off)) == pytest.approx(value / copies**2, rel=1e-12)
-
-
-@given(COUNTS, TRADE_OFFS, st.integers(2, 1000))
-def test_rows_counted_in_another_unit(counts: list[int], trade_off: float, factor: int) -> None:
-    small = weights.best_smooth(ContributionHistogram.from_counts(counts), trade_off)
-    large = weights.best_smooth(
-        ContributionHistogram.from_counts([factor * c for c in counts]), trade_off * factor
-    )
-    assert large.bound == pytest.approx(factor * small.bound, rel=1e-12)
-    assert large.certificate.value == pytest.approx(small.certificate.value, rel=1e-12)
-
-
 @given(COUNTS, TRADE_OFFS, TRADE_OFFS)
 def test_more_weight_on_sampling_never_lowers_a_bound(counts: list[int], one: float, other: float) -> None:
     h = ContributionHistogram.from_counts(counts)
@@ -164,9 +123,6 @@ def test_more_weight_on_sampling_never_lowers_a_bound(counts: list[int], one: fl
     assert weights.smooth_root(h, low) <= weights.smooth_root(h, high) * (1 + 1e-12)
     assume(high > low * (1 + 1e-9))
     assert weights.best_cap(h, low).bound <= weights.best_cap(h, high).bound
-
-
-# Certificates that must fail, and must not
 
 
 @given(COUNTS, st.floats(-3, 3).map(lambda x: 10.0**x), st.floats(0, 50))
@@ -209,9 +165,6 @@ def test_an_impossible_bound_raises(monkeypatch: pytest.MonkeyPatch) -> None:
         weights.best_cap(h, 1.0)
 
 
-# Cases settled by name
-
-
 @pytest.mark.parametrize("find", [weights.best_smooth, weights.best_cap])
 def test_named_cases(find: Callable[[ContributionHistogram, float], weights.Optimum]) -> None:
     several = ContributionHistogram(sizes=[2, 3, 10], users=[4, 5, 1])
@@ -242,9 +195,6 @@ def test_refused_trade_offs(bad: float) -> None:
     for find in (weights.best_smooth, weights.best_cap):
         with pytest.raises(InvalidInput, match="Trade_off"):
             find(h, bad)
-
-
-# The stretch around an optimum
 
 
 @given(st.floats(1, 50), st.floats(0.01, 100))

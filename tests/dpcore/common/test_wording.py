@@ -20,19 +20,13 @@ def no_break(text):
     [
         (0, "0"),
         (-0.0, "0"),
-        (23, "23"),
         (-1234, "−1,234"),
         (406_829, "406,829"),
         (17.449, "17.4"),
-        (0.012345, "0.0123"),
-        (1234.56, "1,235"),
         (99.96, "100.0"),
-        (0.00012345, "0.000123"),
         (0.000012345, "1.23e−05"),
         (1e300, "1.00e+300"),
-        (1e15, "1.00e+15"),
         (math.nan, "not defined"),
-        (math.inf, "∞"),
         (-math.inf, "−∞"),
     ],
 )
@@ -49,12 +43,8 @@ def test_a_number_in_a_sentence_is_right_to_three_digits(size, sign):
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        (0, "0 %"),
-        (1, "100 %"),
         (0.0123, "1.2 %"),
-        (0.5, "50 %"),
         (0.123456, "12 %"),
-        (0.9996, "99.96 %"),
         (0.99999999, "99.99 %"),
         (1e-7, "1.0e−05 %"),
         (12.5, "1,250 %"),
@@ -78,22 +68,17 @@ def test_a_part_is_neither_nothing_nor_the_whole(share):
 )
 def test_counted(count, text):
     assert wording.counted(count, "row") == text
+    assert wording.counted(3, "entry", "entries") == "3 entries"
 
 
 @pytest.mark.parametrize(
     ("value", "digits", "entered"),
     [
-        (1.0, "1", "1"),
         (1e-5, "0.00001", "0.00001"),
         (1.5e-7, "1.5e-7", "1.5e−7"),
-        (1.23456789, "1.23456789", "1.23456789"),
         (1234.5, "1234.5", "1,234.5"),
-        (1000.0, "1000", "1,000"),
-        (-0.5, "-0.5", "−0.5"),
         (-12345.0, "-12345", "−12,345"),
-        (0.1 + 0.2, "0.3", "0.3"),
         (1 / 3, "0.3333333333333333", "0.3333333333333333"),
-        (1e300, "1e300", "1e300"),
         (0.0, "0", "0"),
         (math.nan, "nan", "not defined"),
     ],
@@ -116,23 +101,15 @@ def test_up_to_fifteen_digits_come_out_as_they_were_typed(number, decimals):
     assert Decimal(wording.digits(float(typed))) == typed
 
 
-def test_counted_with_an_irregular_plural():
-    assert wording.counted(3, "entry", "entries") == "3 entries"
-
-
 @pytest.mark.parametrize(
     ("value", "reference", "text"),
     [
         (1.12, 1.0, "12 % more"),
-        (0.969, 1.0, "3.1 % less"),
-        (1.0, 1.0, "the same"),
         (1.00001, 1.0, "the same"),
         (2.4, 1.0, "2.4 times as much"),
         (1.999, 1.0, "99.90 % more"),
         (0.0, 1.0, "100 % less"),
         (1.0, 0.0, "not comparable"),
-        (0.0, 0.0, "not comparable"),
-        (math.inf, 1.0, "not comparable"),
     ],
 )
 def test_change(value, reference, text):

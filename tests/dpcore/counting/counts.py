@@ -22,7 +22,7 @@ lines and cells become rows, and how the place of a row is found. So only tests 
 """
 
 
-def counted(paths, roles=WHO, small_bytes=0, **options):
+def count_files(paths, roles=WHO, small_bytes=0, **options):
     source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
     result = counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
     assert source.complete or small_bytes < SMALL
@@ -31,7 +31,7 @@ def counted(paths, roles=WHO, small_bytes=0, **options):
 
 def sentences(paths, roles=WHO, small_bytes=0, **options):
     with pytest.raises(InvalidInput) as refused:
-        counted(paths, roles, small_bytes, **options)
+        count_files(paths, roles, small_bytes, **options)
     return [problem.sentence for problem in refused.value.problems]
 
 

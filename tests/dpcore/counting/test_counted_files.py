@@ -1,7 +1,5 @@
 """Files that `sweet-spot count` writes answer as the rows that were counted."""
 
-from __future__ import annotations
-
 import io
 
 import pandas as pd

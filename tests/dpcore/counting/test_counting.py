@@ -35,7 +35,7 @@ from tests.dpcore.counting.counts import (
     SIZES,
     SMALL,
     WHO,
-    counted,
+    count_files,
     histogram_of,
     histogram_of_users,
     sentences,
@@ -44,9 +44,6 @@ from tests.dpcore.counting.counts import (
 
 EVENTS = "user_id,product,amount\nu1,a,1.5\nu2,b,2\nu1,a,3\nNA,c,0\nu1,b,0.25\n"
 ROLES = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
-
-
-# --- forms of files -------------------------------------------------------------------------------------------------
 
 
 def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
@@ -78,7 +75,7 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
 )
 def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
     path = put(encode("user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(4_000))), name)
-    data = counted(path, Roles(TableKind.EVENTS, user="user", value="amount"), copies=True)
+    data = count_files(path, Roles(TableKind.EVENTS, user="user", value="amount"), copies=True)
     assert data.histogram == histogram_of_users(k % 7 for k in range(4_000))
     assert data.totals.totals.sum() == sum(range(4_000))
     notes = [note for note in data.notes if "not UTF-8" not in note]
@@ -89,7 +86,7 @@ def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
 def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put, small_bytes):
     one = put("user_id,product,amount\na,x,1\nb,y,2\n", "one.csv")
     two = put("amount;user_id;product\n3,5;a;x\n4;c;z\n", "two.csv")
-    data = counted([one, two], replace(ROLES, value=None), small_bytes)
+    data = count_files([one, two], replace(ROLES, value=None), small_bytes)
     assert data.histogram == histogram_of([2, 1, 1])
     assert data.pairs.num_tasks == 3
     assert "one.csv and 1 more" in data.name
@@ -100,14 +97,12 @@ def test_several_files_are_one_and_their_columns_may_stand_in_any_order(put, sma
 
 def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
     path = put('User,user,"count; drop table source",""" OR 1=1"\na,x,1,2\na,y,2,3\nb,z,4,5\n')
-    data = counted(
+    data = count_files(
         path, Roles(TableKind.EVENTS, user="User", value="count; drop table source", task='" OR 1=1')
     )
     assert data.histogram == histogram_of([2, 1])
     assert data.totals.totals.tolist() == [3, 4]
 
-
-# --- hostile files --------------------------------------------------------------------------------------------
 
 LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
 
@@ -204,15 +199,8 @@ def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
 
 def test_formulas_of_a_workbook_are_not_run(workbook):
     # Excel never computed these, so that no value stands there.
-    data = counted(workbook([["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]]))
+    data = count_files(workbook([["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]]))
     assert data.histogram == histogram_of([2])
-
-
-def test_empty_rows_of_a_workbook_are_passed_over(workbook):
-    path = workbook([["user_id", "v"], [], ["a", 1], [None, None], [], ["b", 2], ["", ""]])
-    table = counting.open_files([path]).head
-    assert table.frame["user_id"].tolist() == ["a", "b"]
-    assert table.lines.tolist() == [3, 6]
 
 
 def test_a_title_above_the_names_of_a_workbook_is_left_out_and_said(workbook):
@@ -231,7 +219,7 @@ def test_a_title_above_the_names_of_a_workbook_is_left_out_and_said(workbook):
     assert head.lines.tolist() == [5, 6]
     assert head.layouts[0].skip == 3  # What a program skips, which reads the sheet by itself.
     assert head.notes == ("The names of the columns are in line 4, below a title.",)
-    assert counted(path).histogram == histogram_of([2])
+    assert count_files(path).histogram == histogram_of([2])
     # A second column without a name stays one: what stands below is no row of names.
     for rows_below in (
         (["anna", "country"], ["bert", 3]),
@@ -263,7 +251,7 @@ COMMENTED = [
 @pytest.mark.parametrize("repeats", [10, 20_000], ids=["read at once", "longer than what is looked at first"])
 def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comments, user, repeats):
     path = put(head + "u1,1\nu2,2\nu1,3\n" * repeats)
-    data = counted(path, Roles(TableKind.EVENTS, user=user, value="v"))
+    data = count_files(path, Roles(TableKind.EVENTS, user=user, value="v"))
     assert data.histogram == histogram_of([2 * repeats, repeats])
     said = [note for note in data.notes if "above the column names" in note]
     assert [note.split(" line")[0] for note in said] == ([str(comments)] if comments else [])
@@ -275,9 +263,6 @@ def test_comments_do_not_move_the_lines_that_are_named(put):
     sentences_found = sentences(path, Roles(TableKind.EVENTS, user="user_id", value="v"), SMALL)
     assert sentences_found[0].startswith("Line 5, column v: text where a number must stand")
     assert "header row stands among the data again" in sentences(put("# of it\n" + LONG + "user_id,v\n"))[0]
-
-
-# --- files that go or grow, and disks that are full --------------------------------------------------------------
 
 
 def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
@@ -334,7 +319,7 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     path = put("user_id,v\n" + "".join(f"{k},{k}\n" for k in range(600_000)))
     roles = Roles(TableKind.EVENTS, user="user_id", task="v")
     with pytest.raises(InvalidInput, match=full):
-        counted(path, roles, memory_limit=30_000_000)
+        count_files(path, roles, memory_limit=30_000_000)
     monkeypatch.undo()
 
     def no_room(*arguments, **options):
@@ -398,7 +383,7 @@ COUNTS_OF = Roles(TableKind.COUNTS, user="user", count="v")
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_ids_stand_nowhere(put, text, roles, small_bytes):
     try:
-        said = pickle.dumps(counted(put(text.format(SECRET)), roles, small_bytes))
+        said = pickle.dumps(count_files(put(text.format(SECRET)), roles, small_bytes))
     except InvalidInput as refused:
         said, behind = "".join(traceback.format_exception(refused)), refused
         while behind := behind.__cause__ or behind.__context__:  # of which a traceback shows not all
@@ -455,13 +440,10 @@ def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
     assert not workspaces() - before
 
 
-# --- limits, progress, Stop, memory ----------------------------------------------------------------------------
-
-
 def test_facets_above_their_limit_are_said(put, monkeypatch):
     for limit in ("MAX_VALUES", "MAX_TOTALS", "MAX_PAIRS"):
         monkeypatch.setattr(reduce.dataset, limit, 2)
-    data = counted(put(EVENTS), ROLES)
+    data = count_files(put(EVENTS), ROLES)
     assert data.values is None
     assert data.pairs is None
     assert sorted(data.task_sizes.tolist()) == [1, 1, 2]  # a: u1; b: u1, u2; c: NA
@@ -478,7 +460,7 @@ def test_progress_rises_to_one_and_stop_is_a_result(parquet):
     rng = np.random.default_rng(1)
     path = parquet(user_id=rng.integers(0, 200_000, 1_500_000), v=rng.random(1_500_000))
     shares_seen = []
-    data = counted(path, progress=shares_seen.append)
+    data = count_files(path, progress=shares_seen.append)
     assert data.histogram.num_rows == 1_500_000
     assert shares_seen == sorted(shares_seen)
     assert shares_seen[-1] == 1.0
@@ -502,7 +484,7 @@ def test_what_progress_raises_ends_the_query_and_comes_out(parquet):
         raise Rerun
 
     with pytest.raises(Rerun):
-        counted(path, progress=rerun)
+        count_files(path, progress=rerun)
 
 
 def test_memory_limits_too_small_get_a_sentence(parquet):
@@ -627,7 +609,7 @@ def test_a_program_that_is_told_to_end_leaves_no_files(tmp_path):
 def test_codes_of_users_are_the_same_in_every_facet(put):
     # u1 has values 1 and 3 and tasks a and b; u2 has one value and no task.
     path = put("user_id,product,amount\nu1,a,1\nu2,,2\nu1,b,3\n,a,9\n")
-    data = counted(path, replace(ROLES, missing_users=MissingUsers.ONE_USER))
+    data = count_files(path, replace(ROLES, missing_users=MissingUsers.ONE_USER))
     code_of_value = dict(zip(data.values.values.tolist(), data.values.user_codes.tolist(), strict=True))
     tasks = Counter(data.pairs.user_codes.tolist())
     assert tasks == {code_of_value[1.0]: 2, code_of_value[9.0]: 1}
@@ -647,7 +629,7 @@ def test_no_name_of_a_column_outlives_what_was_counted(put):
     roles = Roles(TableKind.EVENTS, user="maiden_name", value="sick_days", task="ward")
     content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"
     for small_bytes in SIZES:
-        counted(put(content), roles, small_bytes)
+        count_files(put(content), roles, small_bytes)
     assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source").sql
     del roles
     assert not remembered("maiden_name")
@@ -659,7 +641,7 @@ def test_tasks_are_named_in_the_order_of_their_codes(put, small_bytes):
     path = put("user,film,day\n" + "".join(f"{user},{film},{day}\n" for user, film, day in rows))
     for columns in (("film",), ("day", "film")):
         roles = Roles(TableKind.EVENTS, user="user", task=columns[0], further_task=columns[1:])
-        sentences_found = counted(path, roles, small_bytes)
+        sentences_found = count_files(path, roles, small_bytes)
         cells = [(user, {"film": str(film), "day": day}) for user, film, day in rows if film]
         expected_pairs = [(user, " × ".join(cell[column] for column in columns)) for user, cell in cells]
         users = list(dict.fromkeys(user for user, *_ in rows))

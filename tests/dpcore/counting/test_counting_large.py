@@ -1,6 +1,5 @@
 """Large files, read again as they turn out to be: second headers, blanks, counts, copies, little memory."""
 
-import re
 import time
 from collections import Counter
 from contextlib import closing
@@ -24,7 +23,7 @@ from tests.dpcore.counting.counts import (
     SIZES,
     SMALL,
     WHO,
-    counted,
+    count_files,
     gzipped,
     histogram_of,
     histogram_of_users,
@@ -34,9 +33,6 @@ from tests.dpcore.counting.counts import (
 
 TASKS = replace(WHO, task="product")
 ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
-
-
-# --- headers that stand among the rows ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -69,11 +65,11 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, end, contrib
     roles = replace(TASKS, missing_users=missing, contribution=contribution)
     for paths, of in (([two], ""), ([one, two], " of two.csv")):
         nobody = f"2 rows without a user {end} (first: line 23{of})."
-        notes = counted(paths, roles, small_bytes).notes
+        notes = count_files(paths, roles, small_bytes).notes
         assert nobody in notes
         (task,) = (note for note in notes if note.startswith("1 row without a task was left out"))
         assert task.endswith(f" (line 12{of}).")
-        assert nobody in counted(paths, replace(WHO, missing_users=missing), small_bytes).notes
+        assert nobody in count_files(paths, replace(WHO, missing_users=missing), small_bytes).notes
 
 
 @pytest.mark.parametrize("roles", [TASKS, replace(WHO, user="product")])
@@ -81,7 +77,7 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
     # The last byte is one of five that Windows-1252 leaves undefined.
     late = "u1,café,1\nu1,café\nu1,".encode("cp1252") + b"\x81,1\n"
     path = put(f"user_id,product,amount\n{ROWS}".encode() + late)
-    data = counted(path, roles)
+    data = count_files(path, roles)
     assert any("read as Windows-1252" in note for note in data.notes)
     assert any("One line has fewer fields" in note and "line 40,003" in note for note in data.notes)
     further = ["u1"] * 3 if roles.user == "user_id" else ["café", "café", "\x81"]
@@ -89,9 +85,6 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
     assert data.histogram == histogram_of_users(
         [*(row.split(",")[at] for row in ROWS.splitlines()), *further]
     )
-
-
-# --- what DuckDB would drop without a word --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -111,7 +104,7 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
         last = f"{'x' * (MAX_LINE_BYTES - 4 + more)},1,1{end}"
         return put(pack(f"user_id,product,amount\n{ROWS}{last}".encode()))
 
-    assert counted(file(0)).histogram.num_rows == 40_001
+    assert count_files(file(0)).histogram.num_rows == 40_001
     for more in (2, 9_000_000):  # far longer than what is read at once
         (said,) = sentences(file(more), memory_limit=40_000_000)
         assert said.startswith("Line 40,002 of file.csv: the line is longer than 120,000 bytes"), more
@@ -138,7 +131,7 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
     with pytest.raises(InvalidInput, match=f"{opened} never closed"):
         diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).relations, None)
     fine = put(f'user_id,product,amount\n{ROWS}u1,p\n"u""2,p",1\n{ROWS}', "fine.csv")
-    assert counted(fine).histogram.num_rows == 80_002
+    assert count_files(fine).histogram.num_rows == 80_002
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -160,7 +153,7 @@ def test_a_field_that_opens_a_second_quotation_is_refused_with_its_line(put, sma
 def test_marks_inside_a_quotation_open_none(put):
     body = '"a ""b"" ""c""",1\n"" ,2\nd"" "e,3\n' + 100_000 * "f g,1\n"
     file = put('# "of" "all"\nuser_id,note\n' + body)
-    assert [counted(file, small_bytes=small_bytes).histogram.num_users for small_bytes in SIZES] == [3, 3]
+    assert [count_files(file, small_bytes=small_bytes).histogram.num_users for small_bytes in SIZES] == [3, 3]
     endless = put('user_id,note\na,1\n"b" ,"' + 200_000 * "c d\n" + '"" "e')
     opened = "Line 3: a quotation mark is opened and not closed within 131,072 characters"
     assert opened in sentences(endless, small_bytes=SMALL)[0]
@@ -178,11 +171,8 @@ def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
         "refuse_open_quotes",
         lambda in_parts, stop: sizes_read_alone.append(len(in_parts)) or real(in_parts, stop),
     )
-    assert counted(path).histogram == ContributionHistogram([4_800], [50])
+    assert count_files(path).histogram == ContributionHistogram([4_800], [50])
     assert sizes_read_alone == [1]
-
-
-# --- blanks: cells are grouped first, and stripped only where any needs it ------------------------------------
 
 
 @pytest.mark.parametrize("missing", MissingUsers)
@@ -196,19 +186,17 @@ def test_blanks_around_users_are_none_of_their_name(put, missing, odd):
     name = odd.split(",")[0].strip('"').strip(" \t")  # a no-break space is no blank: engines keep it, too
     if odd and (name or missing is MissingUsers.ONE_USER):
         truth[name] += 2
-    assert counted(path, replace(WHO, missing_users=missing)).histogram == histogram_of(truth.values())
+    assert count_files(path, replace(WHO, missing_users=missing)).histogram == histogram_of(truth.values())
 
-
-# --- one row per user -----------------------------------------------------------------------------------------
 
 COUNTS = Roles(TableKind.COUNTS, user="user", count="count")
 
 
 def test_counts_per_user_up_to_the_largest(put):
     path = put("user,count\na,1000000000000\nb,999999999999\nc,0\n,4\n,5\n")
-    data = counted(path, COUNTS)
+    data = count_files(path, COUNTS)
     assert data.histogram == ContributionHistogram([999999999999, 10**12], [1, 1])
-    one = counted(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER))
+    one = count_files(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER))
     assert one.histogram == ContributionHistogram([9, 999999999999, 10**12], [1, 1, 1])
     (twice,) = sentences(put("user,count\na,1\nb,2\na,3\nb,3\n"), COUNTS)
     places_named = "Line 4, column user: the user has a row already (line 2); also line 5 (line 3)."
@@ -234,49 +222,35 @@ def test_bad_counts_each_get_their_sentence(put):
 def test_histograms_of_every_size_count(put):
     sizes = range(1, 30_000)
     path = put("size,users\n" + "".join(f"{size},{size % 7}\n" for size in sizes) + "3,2\n0,1\n")
-    data = counted(path, Roles(TableKind.HISTOGRAM, size="size", users="users"))
+    data = count_files(path, Roles(TableKind.HISTOGRAM, size="size", users="users"))
     truth = Counter({size: size % 7 for size in sizes if size % 7}) + Counter({3: 2})
     assert data.histogram == ContributionHistogram(sorted(truth), [truth[size] for size in sorted(truth)])
     assert "1 row of size 0 was left out (line 30002)." in [note.replace(",", "") for note in data.notes]
     assert any("repeats a size that stood before (first: line 30,001)" in note for note in data.notes)
 
 
-# --- files that differ from what most are ---------------------------------------------------------------------
-
-
-def test_a_damaged_workbook_is_called_one(put, workbook):
-    path = put(workbook([["user_id", "amount"], ["a", 1]]).read_bytes()[:-300], "cut.xlsx")
-    assert sentences(path) == ["The Excel workbook is damaged. Save it as CSV (UTF-8) and choose that file."]
-
-
 def test_totals_beyond_what_a_number_holds_are_said(put):
     path = put("user_id,product,amount\na,x,1e308\na,x,1e308\nb,x,1\n")
     roles = replace(WHO, value="amount")
-    data = counted(path, roles)
+    data = count_files(path, roles)
     assert any("adds up to more than a number can hold" in note for note in data.notes)
     assert (data.totals.column, data.totals.totals.tolist()) == ("", [1, 2])
     sentences_found = sentences(path, replace(roles, contribution=Contribution.TOTAL))
     assert sentences_found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
 
 
-# --- copies ---------------------------------------------------------------------------------------------------
-
-
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
-    assert reduce.NO_COPIES in counted(path).notes
-    with_copies = counted(path, copies=True).notes
+    assert reduce.NO_COPIES in count_files(path).notes
+    with_copies = count_files(path, copies=True).notes
     assert "2 rows are exact copies of an earlier one." in with_copies
     assert reduce.NO_COPIES not in with_copies
     both = replace(WHO, missing_users=MissingUsers.ONE_USER)
-    assert "3 rows are exact copies of an earlier one." in counted(path, both, copies=True).notes
-    in_memory = counted(path, WHO, SMALL).notes
+    assert "3 rows are exact copies of an earlier one." in count_files(path, both, copies=True).notes
+    in_memory = count_files(path, WHO, SMALL).notes
     assert "2 rows are exact copies of an earlier one (first: line 3)." in in_memory
     two = put("user_id,product\na,x\na,x\n", "two.csv")
-    assert not any("copies" in note for note in counted(two, copies=True).notes)
-
-
-# --- little memory --------------------------------------------------------------------------------------------
+    assert not any("copies" in note for note in count_files(two, copies=True).notes)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +274,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
         TableKind.EVENTS, user="user_id", further_user=("shop",) if several else (), task="product",
         value="amount" if value else None, missing_users=missing, contribution=contribution,
     )  # fmt: skip
-    full = counted(path, roles, copies=True)
+    full = count_files(path, roles, copies=True)
     monkeypatch.setattr(reduce_files, "PASSES", (1, 5))
     real, calls = reduce_files.FileReduction._reduce, []
 
@@ -312,7 +286,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
 
     monkeypatch.setattr(reduce_files.FileReduction, "_reduce", too_little)
     shares_seen = []
-    in_parts = counted(path, roles, copies=True, progress=shares_seen.append)
+    in_parts = count_files(path, roles, copies=True, progress=shares_seen.append)
     assert calls == [1, 1, 5]
     assert in_parts.histogram == full.histogram
     assert in_parts.totals == full.totals
@@ -326,7 +300,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
     calls.clear()
     users = [line.split(",")[0] or None for line in text.splitlines()[1:]]
     truth = Counter(users if missing is MissingUsers.ONE_USER else filter(None, users))
-    assert counted(path, replace(WHO, missing_users=missing)).histogram == histogram_of(truth.values())
+    assert count_files(path, replace(WHO, missing_users=missing)).histogram == histogram_of(truth.values())
 
 
 def test_more_users_than_memory_holds_are_counted(tmp_path):
@@ -335,11 +309,8 @@ def test_more_users_than_memory_holds_are_counted(tmp_path):
         f"COPY (SELECT md5((range // 2)::VARCHAR) || '-' || md5(range::VARCHAR)[:20] AS user_id, 1 AS v, 2 AS w "
         f"FROM range(1500000)) TO '{path}'"
     )
-    data = counted(path, memory_limit=60_000_000)
+    data = count_files(path, memory_limit=60_000_000)
     assert data.histogram == ContributionHistogram([1], [1_500_000])
-
-
-# --- files that would take long or much ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -386,24 +357,10 @@ def test_a_file_that_is_cut_off_is_not_counted_to_its_end(put, monkeypatch, pack
     assert "file is damaged or cut off" in sentences(path)[0]
 
 
-def test_numbers_of_a_histogram_are_read_once(put, monkeypatch):
-    roles = Roles(TableKind.HISTOGRAM, size="size", users="users")
-    path, with_copies = put("size,users\n" + "".join(f"{k},{k % 5}\n" for k in range(1, 2_000))), []
-    run = Duck._run
-    monkeypatch.setattr(
-        Duck, "_run", lambda duck, sql, fetch: with_copies.append(sql) or run(duck, sql, fetch)
-    )
-    data = counted(path, roles)
-    assert data.histogram.num_users == sum(k % 5 for k in range(2_000))
-    assert "399 rows whose size nobody has were left out" in data.notes[0]
-    # Two look for marks in the numbers, one keeps them, and one finds the line of the note.
-    assert sum(bool(re.search(r"\bsource\b", sql)) for sql in with_copies) == 4
-
-
 def test_a_histogram_of_too_many_sizes_is_refused(put, monkeypatch):
     roles = Roles(TableKind.HISTOGRAM, size="size", users="users")
     path = put("size,users\n" + "".join(f"{k},1\n" for k in (1, 2, 3, 3)))
     monkeypatch.setattr(reduce_files, "MAX_SIZES", 3)
-    assert counted(path, roles).histogram.num_users == 4
+    assert count_files(path, roles).histogram.num_users == 4
     monkeypatch.setattr(reduce_files, "MAX_SIZES", 2)
     assert sentences(path, roles)[0].startswith("Column size: there are more than 2 distinct sizes.")

@@ -1,7 +1,5 @@
 """Random tables in every form a file may have, against counters that saw the rows and no file."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -106,6 +106,7 @@ def test_standard_output_holds_the_histogram_alone(events, capsys):
         (["--user", "user id", "--table", "t"], "--table is for engines"),
         (["--user", "user id", "--to", "/nowhere/at/all.csv"], "cannot be written"),
         (["--user", "user id", "--distribution-to", "pairs.json"], "--distribution-to needs --task"),
+        (["--user", "user id", "--pairs-to", "pairs.csv"], "is for engines"),
         (
             ["--user", "user id", "--task", "product", "--distribution-to", "/nowhere/p.json"],
             "/nowhere/p.json cannot",
@@ -120,12 +121,9 @@ def test_refusals_are_sentences_on_standard_error(events, capsys, arguments, say
 
 
 def test_addresses_are_told_from_files():
-    assert is_address("postgres://me@host/db")
-    assert is_address("spark:")
-    assert is_address("trino://host")
-    assert not is_address("events.csv")
-    assert not is_address(r"C:\events.csv")
-    assert not is_address("https://example.org/events.csv")
+    assert all(is_address(text) for text in ("postgres://me@host/db", "spark:", "trino://host"))
+    files = ("events.csv", r"C:\events.csv", "https://example.org/events.csv")
+    assert not any(is_address(text) for text in files)
 
 
 ROLES = [

@@ -20,7 +20,16 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import SIZES, SMALL, WHO, counted, gzipped, histogram_of, sentences, zstd
+from tests.dpcore.counting.counts import (
+    SIZES,
+    SMALL,
+    WHO,
+    count_files,
+    gzipped,
+    histogram_of,
+    sentences,
+    zstd,
+)
 from tests.dpcore.counting.counts import histogram_of_users as of
 
 VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")
@@ -29,8 +38,6 @@ VALUE = Roles(TableKind.EVENTS, user="user_id", value="v")
 def refused(paths, roles=WHO, small_bytes=0):
     return " ".join(sentences(paths, roles, small_bytes))
 
-
-# --- Parquet: NaN, which statistics leave out ----------------------------------------------------------------
 
 # Users and tasks as floats, with NaN beyond the rows that are looked at first.
 GAPS = np.random.default_rng(2).integers(1, 300, 20_000).astype(np.float64)
@@ -43,7 +50,7 @@ def test_nan_among_float_users_is_nobody(parquet, missing):
     nobody = truth[None]
     if missing is MissingUsers.LEAVE_OUT:
         del truth[None]
-    data = counted(parquet(user_id=GAPS, v=np.arange(GAPS.size)), replace(WHO, missing_users=missing))
+    data = count_files(parquet(user_id=GAPS, v=np.arange(GAPS.size)), replace(WHO, missing_users=missing))
     assert data.histogram == histogram_of(truth.values())
     (said,) = (note for note in data.notes if note.startswith(f"{nobody:,} rows without a user"))
     assert said.endswith("(first: row 5,001).")
@@ -53,12 +60,12 @@ def test_nan_among_float_tasks_is_no_task(parquet):
     users = np.arange(GAPS.size) % 40
     pairs = {(u, t) for u, t in zip(users.tolist(), GAPS.tolist(), strict=True) if t == t}
     roles = replace(WHO, task="t", contribution=Contribution.DISTINCT_TASKS)
-    assert counted(parquet(user_id=users, t=GAPS), roles).histogram == of(user for user, _ in pairs)
+    assert count_files(parquet(user_id=users, t=GAPS), roles).histogram == of(user for user, _ in pairs)
 
 
 def test_nan_among_whole_floats_is_no_damage(parquet):
     path = parquet(user_id=list("abca"), v=pa.array([1.0, np.nan, 3.0, 1.0]))
-    assert counted(path).histogram == of("abca")
+    assert count_files(path).histogram == of("abca")
     assert "not a finite number (nan)" in refused(path, VALUE)
 
 
@@ -69,9 +76,6 @@ def test_nan_in_a_file_that_duckdb_reads_as_an_engine_is_nobody(parquet):
     assert data.histogram == of(GAPS[~np.isnan(GAPS)].tolist())
 
 
-# --- columns: names in another case, or untidy, or none, or in the path ---------------------------------------
-
-
 def json_lines(users, name="user_id", **further):
     return "".join(json.dumps({name: user, **further}) + "\n" for user in users)
 
@@ -80,11 +84,11 @@ def test_columns_that_differ_in_case_are_told_apart(parquet, put):
     upper, lower = ["x", "x", "y"], ["a", "b", "c"]
     lines = "".join(json.dumps({"User": u, "user": w}) + "\n" for u, w in zip(upper, lower, strict=True))
     for path in (parquet(User=upper, user=lower), put(lines, "file.jsonl")):
-        assert counted(path, replace(WHO, user="User")).histogram == of(upper), path
-        assert counted(path, replace(WHO, user="user")).histogram == of(lower), path
+        assert count_files(path, replace(WHO, user="User")).histogram == of(upper), path
+        assert count_files(path, replace(WHO, user="user")).histogram == of(lower), path
     other_path = put('{"user":"a","User":"z"}\n{"USER":"q","User":"z","user":"b"}\n', "b.jsonl")
     first = put('{"USER":"q","User":"x","user":"a"}\n', "a.jsonl")
-    assert counted([first, other_path], replace(WHO, user="user")).histogram == of("aab")
+    assert count_files([first, other_path], replace(WHO, user="user")).histogram == of("aab")
 
 
 @pytest.mark.parametrize("name", ["user  id", " user id ", "user\nid", "user\u00a0id"])
@@ -92,9 +96,9 @@ def test_untidy_names_are_the_same_columns(parquet, put, name):
     users, roles = ["a", "b", "a"], replace(WHO, user="user id")
     lines = json_lines(users, name, **{"": 1, "~/v": 2})
     for path in (parquet(**{"": [0, 1, 2], name: users}), put(lines, "file.jsonl")):
-        assert counted(path, roles).histogram == of(users), path
+        assert count_files(path, roles).histogram == of(users), path
     two = [parquet(**{name: users, "v": [1, 2, 3]}), parquet(**{"v ": [4], "user id": ["a"]})]
-    assert counted(two, roles).histogram == of([*users, "a"])
+    assert count_files(two, roles).histogram == of([*users, "a"])
 
 
 @pytest.mark.parametrize("folder", ["user_id=5", "x0=7"])
@@ -105,10 +109,8 @@ def test_folders_called_like_columns_are_folders(parquet, put, folder):
         put("user_id,v\n" + "".join(f"{user},1\n" for user in users), f"{folder}/f.csv"),
         put(json_lines(users, v=1), f"{folder}/f.jsonl"),
     ):
-        assert counted(path).histogram == of(users), path
+        assert count_files(path).histogram == of(users), path
 
-
-# --- one user, one text: types that differ from file to file --------------------------------------------------
 
 KINDS = {  # of users in a file: as they are written, and who they are
     "whole": ([7, 8, 9], ["7", "8", "9"]),
@@ -136,7 +138,7 @@ def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
     }
     # In memory each file is text before it meets another, so that all of them can be joined at once.
     everybody = of(user for _, users in KINDS.values() for user in users)
-    assert counted(list(paths.values()), WHO, SMALL).histogram == everybody
+    assert count_files(list(paths.values()), WHO, SMALL).histogram == everybody
     # DuckDB has to find a type for the files of each pair: that of text stands for all that are text already.
     sources = {kind: counting.open_files([path], small_bytes=0) for kind, path in paths.items()}
     texts = {"text", "k.csv", "k.jsonl", "bytes"}
@@ -155,7 +157,7 @@ def test_values_of_several_types_are_one_column(parquet, put, small_bytes):
         parquet(user_id=["a"], v=[Decimal("2.50")]), put("user_id,v\nb,7\n"),
         put('{"user_id":"b","v":1e2}\n', "j.jsonl"),
     ]  # fmt: skip
-    assert counted(paths, VALUE, small_bytes).totals.totals.tolist() == [3.5, 108.25]
+    assert count_files(paths, VALUE, small_bytes).totals.totals.tolist() == [3.5, 108.25]
     paths.append(put("user_id,v\nb,oh\n", "bad.csv"))
     assert "of bad.csv" in refused(paths, VALUE, small_bytes)
 
@@ -183,16 +185,13 @@ DAY = datetime.date(2024, 5, 1)
 )  # fmt: skip
 def test_parquet_users_of_every_type(parquet, column, users):
     path = parquet(user_id=column, v=[1] * len(users))
-    assert [counted(path, WHO, small_bytes).histogram for small_bytes in SIZES] == [of(users)] * 2
+    assert [count_files(path, WHO, small_bytes).histogram for small_bytes in SIZES] == [of(users)] * 2
 
 
 def test_numbers_of_more_digits_than_duckdb_keeps_are_said(parquet):
     wide = pa.array([Decimal(10**60), Decimal(10**60 + 1)], pa.decimal256(70, 0))
-    notes = counted(parquet(user_id=wide, v=[1, 2])).notes
+    notes = count_files(parquet(user_id=wide, v=[1, 2])).notes
     assert any("only the first 15" in note for note in notes)
-
-
-# --- JSON -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -204,7 +203,7 @@ def test_numbers_in_json_are_numbers(put, small_bytes):
         ('{"a":1}', "a"), ('{"a": 1}', "a"),
     ]  # fmt: skip
     path = put("".join(f'{{"user_id":{cell}}}\n' for cell, _ in cells), "file.jsonl")
-    assert counted(path, WHO, small_bytes).histogram == of(user for _, user in cells)
+    assert count_files(path, WHO, small_bytes).histogram == of(user for _, user in cells)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -216,14 +215,14 @@ def test_a_key_that_stands_twice_is_refused_and_a_late_one_said(put, small_bytes
     source = counting.open_files([late], small_bytes=small_bytes)
     is_said = any("later keys are not offered" in note for note in source.head.notes)
     assert ("t" in source.columns, is_said) == ((False, True) if small_bytes == 0 else (True, False))
-    assert counted(late, WHO, small_bytes).histogram == of(["a"] * 20_000 + ["b"])
+    assert count_files(late, WHO, small_bytes).histogram == of(["a"] * 20_000 + ["b"])
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_json_may_begin_with_a_byte_order_mark(put, small_bytes):
     lines = b"\xef\xbb\xbf" + json_lines("abbc").encode()
-    assert counted(put(lines, "file.jsonl"), WHO, small_bytes).histogram == of("abbc")
-    assert counted(put(gzipped(lines), "file.jsonl.gz"), WHO, small_bytes).histogram == of("abbc")
+    assert count_files(put(lines, "file.jsonl"), WHO, small_bytes).histogram == of("abbc")
+    assert count_files(put(gzipped(lines), "file.jsonl.gz"), WHO, small_bytes).histogram == of("abbc")
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -231,10 +230,7 @@ def test_a_json_array_and_a_workbook_count_beside_a_large_file(put, workbook, ma
     array = put(mark + b'[{"user_id":"a"},{"user_id":"b"},{"user_id":"b"}]', "file.json")
     big = put("user_id\n" + "z\n" * 1_000)
     paths = [array, big, workbook([["user_id"], ["a"], ["z"], [None]])]
-    assert counted(paths).histogram == of([*"abbaz", *"z" * 1_000])
-
-
-# --- text ---------------------------------------------------------------------------------------------------------
+    assert count_files(paths).histogram == of([*"abbaz", *"z" * 1_000])
 
 
 @pytest.mark.parametrize("delimiter", ["\x01", "\x1f", "^", "~", ":", "#", "!", "%", "@", "*", "$", "&", "="])
@@ -243,13 +239,13 @@ def test_any_delimiter_that_every_line_has_is_one(put, delimiter):
     rows = "".join(f'{user}{delimiter}"p{delimiter}{at % 3}"\n' for at, user in enumerate(users))
     path = put(f"user_id{delimiter}product\n{rows}")
     assert counting.open_files([path]).columns == ("user_id", "product")
-    assert counted(path).histogram == of(users)
+    assert count_files(path).histogram == of(users)
 
 
 @pytest.mark.parametrize("delimiter", [" ", "^", "/", "-"])
 def test_a_delimiter_can_be_named(put, delimiter):
     path = put(f"sep={delimiter}\nuser_id{delimiter}v\na{delimiter}1\nb{delimiter}2\na{delimiter}3\n")
-    assert counted(path, VALUE).totals.totals.tolist() == [2, 4]
+    assert count_files(path, VALUE).totals.totals.tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +262,7 @@ def test_one_column_stays_one(put, text):
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_a_quotation_mark_behind_a_blank_opens_a_field(put, small_bytes):
     path = put('user_id, product, v\n  "a" , "x, y", 1\nb, "", 2\n "a", "say ""z""", 3\n "", "q\nr", 4\n')
-    data = counted(path, replace(WHO, task="product"), small_bytes)
+    data = count_files(path, replace(WHO, task="product"), small_bytes)
     assert data.histogram == of("aba")
     assert sorted(data.task_sizes.tolist()) == [1, 1]
 
@@ -277,13 +273,13 @@ def test_files_joined_with_byte_order_marks_are_refused(put, header, task, small
     text = f"\ufeff{header}\n" + "".join(f"a{k % 5},b{k % 5}\n" for k in range(2_000))
     roles = replace(WHO, task=task)
     assert "header row stands among the data again" in refused(put(text + text), roles, small_bytes)
-    assert counted(put(text), roles, small_bytes).histogram == of(k % 5 for k in range(2_000))
+    assert count_files(put(text), roles, small_bytes).histogram == of(k % 5 for k in range(2_000))
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_rows_of_blanks_are_no_rows(put, small_bytes):
     roles = replace(WHO, missing_users=MissingUsers.ONE_USER)
-    data = counted(put('user_id,v\na,1\n,\n\t,\t\n " " , \n\v,\n,2\n'), roles, small_bytes)
+    data = count_files(put('user_id,v\na,1\n,\n\t,\t\n " " , \n\v,\n,2\n'), roles, small_bytes)
     assert data.histogram == ContributionHistogram([1], [2])
 
 
@@ -295,11 +291,11 @@ def test_rows_that_a_quotation_mark_makes_one_are_said(put):
         "Line 3: a quotation mark is opened and not closed at the end of its field"
     )
     # One that ends at the end of a field can be meant.
-    data = counted(put(path.read_text().replace('so "z"', 'z"')), WHO, SMALL)
+    data = count_files(put(path.read_text().replace('so "z"', 'z"')), WHO, SMALL)
     assert data.histogram == of(["u1", "u2", "u5"])
     several = "1 row takes several lines (at most 3, from line 3)"
     assert any(note.startswith(several) for note in data.notes)
-    data_without_marks = counted(put('user_id,note\nu1,"fine"\n\n\nu2,"a ""z"""\n'), WHO, SMALL)
+    data_without_marks = count_files(put('user_id,note\nu1,"fine"\n\n\nu2,"a ""z"""\n'), WHO, SMALL)
     assert not any("several lines" in note for note in data_without_marks.notes)
 
 
@@ -308,7 +304,7 @@ def test_a_long_quotation_over_the_end_of_what_is_looked_at_first(put):
     note = '"' + "a line\n" * 2_000 + '"'
     for at in (29_000, 29_500, 30_000):  # some 250,000 bytes lie before it
         rows = "".join(f"{u},{note if k == at else k}\n" for k, u in enumerate(users))
-        assert counted(put(f"user_id,note\n{rows}")).histogram == of(users)
+        assert count_files(put(f"user_id,note\n{rows}")).histogram == of(users)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -320,9 +316,6 @@ def test_ids_in_a_piece_without_a_header_are_not_quoted(put, small_bytes):
     assert "s3cr3t" not in refused([second, first], replace(WHO, user="v"), small_bytes)
 
 
-# --- workbooks ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("says", [b"A1", b"A1:B3", b"A1:A900"])
 def test_a_sheet_that_says_a_wrong_size_is_read_whole(workbook, says):
     def wrong(sheet):
@@ -331,14 +324,14 @@ def test_a_sheet_that_says_a_wrong_size_is_read_whole(workbook, says):
         return sheet
 
     users = [f"u{k % 7}" for k in range(60)]
-    data = counted(workbook([["user_id", "v"], *([user, 1] for user in users)], sheet=wrong), VALUE)
+    data = count_files(workbook([["user_id", "v"], *([user, 1] for user in users)], sheet=wrong), VALUE)
     assert data.histogram == of(users)
     assert data.totals.totals.sum() == 60
 
 
 def test_errors_of_formulas_are_no_users(workbook):
     users = ["a", "#N/A", "b", "#N/A", "#REF!", "a"]
-    data = counted(workbook([["user_id", "v"], *([user, 1] for user in users)]))
+    data = count_files(workbook([["user_id", "v"], *([user, 1] for user in users)]))
     assert data.histogram == of("aba")
     errors = "3 cells hold an error, such as #N/A (first: line 3); it counts as missing."
     assert errors in data.notes
@@ -350,7 +343,7 @@ def test_merged_cells_are_said(workbook):
         book.active.merge_cells("A2:A4")
         book.active.merge_cells("B3:B4")
 
-    data = counted(workbook([["user_id", "v"], ["a", 1], ["", 2], ["", ""], ["b", 3]], merge))
+    data = count_files(workbook([["user_id", "v"], ["a", 1], ["", 2], ["", ""], ["b", 3]], merge))
     assert data.histogram == of("ab")
     assert any(
         note.startswith("2 ranges of cells are merged: only the first cell of each") for note in data.notes
@@ -365,12 +358,9 @@ def test_a_hidden_sheet_is_passed_over(workbook):
             visible_sheet.append([cell])
         book.active = 1
 
-    data = counted(workbook([["user_id"], ["a"], ["b"]], hide))
+    data = count_files(workbook([["user_id"], ["a"], ["b"]], hide))
     assert data.histogram == of("zz")
     assert "The first visible one of 2 sheets was read." in data.notes
-
-
-# --- counts and totals ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["user,count\na,1.000\nb,2.000\n", "user;count\na;1,000\nb;2,000\n"])
@@ -380,14 +370,12 @@ def test_counts_with_a_mark_for_thousands_are_refused(put, text):
 
 
 def test_text_beside_nobody_is_no_matter_where_values_are_added_up(put):
-    data = counted(
+    data = count_files(
         put("user_id,v\n,oh\nb,2\n,-1\na,1\nb,5\n"), replace(VALUE, contribution=Contribution.TOTAL), SMALL
     )
     assert data.histogram == ContributionHistogram([1, 7], [1, 1])
     assert data.totals.totals.tolist() == [1, 7]
 
-
-# --- files that cannot be trusted -----------------------------------------------------------------------------------
 
 LINES = "user_id,v\n" + "".join(f"u{k % 97},{k}\n" for k in range(50_000))
 USERS = of(k % 97 for k in range(50_000))
@@ -413,7 +401,7 @@ def with_a_bit_changed(packed, at):
 def test_a_packed_file_is_counted_whole_or_called_damaged(put, content, is_counted, small_bytes):
     path = put(content, "file")
     if is_counted:
-        assert counted(path, WHO, small_bytes).histogram == USERS
+        assert count_files(path, WHO, small_bytes).histogram == USERS
     else:
         assert "gzip file is damaged or cut off" in refused(path, WHO, small_bytes)
 
@@ -425,10 +413,10 @@ def test_a_file_named_twice_is_refused_and_a_copy_is_said(put, tmp_path):
     for path_again in (one, tmp_path / "link.csv", tmp_path / ".." / tmp_path.name / "one.csv"):
         assert f"File {path_again.name}: this file is named twice" in refused([one, other_path, path_again])
     for small_bytes in SIZES:
-        data = counted([one, other_path, copy], WHO, small_bytes)
+        data = count_files([one, other_path, copy], WHO, small_bytes)
         assert "copy.csv is an exact copy of one.csv; its rows count once more." in data.notes
     assert data.histogram == of([k % 97 for k in range(50_000)] * 3)
-    assert not any("copy.csv" in note for note in counted([one, other_path]).notes)
+    assert not any("copy.csv" in note for note in count_files([one, other_path]).notes)
 
 
 def test_pipes_are_refused(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from dpcore.counting import reduce_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Contribution
-from tests.dpcore.counting.counts import SMALL, WHO, counted
+from tests.dpcore.counting.counts import SMALL, WHO, count_files
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ from tests.dpcore.counting.counts import SMALL, WHO, counted
 )
 def test_users_called_na_and_the_like_are_said(put, roles, number):
     path = put("user_id,t,v\nNA,x,2\nNA,x,1\nnull,y,4\nNancy,x,1\nnone left,y,1\nzz,,1\n")
-    notes = counted(path, roles, SMALL).notes
+    notes = count_files(path, roles, SMALL).notes
     assert any(note.startswith(f"{number} contributions are of users called NA, null") for note in notes)
-    fine = counted(put("user_id,t,v\nNancy,x,2\nnone left,x,1\nzz,,1\n"), roles, SMALL).notes
+    fine = count_files(put("user_id,t,v\nNancy,x,2\nnone left,x,1\nzz,,1\n"), roles, SMALL).notes
     assert not any("users called NA" in note for note in fine)
 
 
@@ -32,7 +32,7 @@ def test_users_called_na_and_the_like_are_said(put, roles, number):
     ],
 )  # fmt: skip
 def test_users_with_and_without_decimals_are_said(put, users, said):
-    data = counted(put("user_id,v\n" + "".join(f"{user},1\n" for user in users.split())), WHO, SMALL)
+    data = count_files(put("user_id,v\n" + "".join(f"{user},1\n" for user in users.split())), WHO, SMALL)
     assert any("Some users are written like 7.0 and others like 7" in note for note in data.notes) == said
     assert data.histogram.num_users == len(users.split())
 
@@ -58,7 +58,7 @@ def test_users_with_and_without_decimals_are_said(put, users, said):
 )
 def test_users_that_look_the_same_are_said_with_their_number(put, users, number, roles):
     rows = [*users, *(users if roles.kind is TableKind.EVENTS else []), ""]
-    data = counted(put("user_id,t,v\n" + "".join(f"{user},x,1\n" for user in rows)), roles, SMALL)
+    data = count_files(put("user_id,t,v\n" + "".join(f"{user},x,1\n" for user in rows)), roles, SMALL)
     said = [note for note in data.notes if "Unicode form" in note]
     assert data.histogram.num_users == len(users)  # it is said, and nothing is joined
     assert [note.split(" user")[0] for note in said] == ([str(number)] if number else [])
@@ -73,7 +73,9 @@ def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
 
     monkeypatch.setattr(reduce_files.FileReduction, "__init__", begin)
     similar_rows = "".join(f"u{k}{end},x,1\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
-    notes = " ".join(counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + similar_rows)).notes)
+    notes = " ".join(
+        count_files(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + similar_rows)).notes
+    )
     assert "3 contributions are of users called NA" in notes
     assert "Some users are written like 7.0" in notes
     assert "80 users differ from another" in notes

@@ -1,7 +1,5 @@
 """Tables in memory and Parquet files: durations, names that stand twice, and what is fetched of a table."""
 
-from __future__ import annotations
-
 import datetime
 import subprocess
 import sys

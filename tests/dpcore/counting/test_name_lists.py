@@ -1,7 +1,5 @@
 """Public lists of names as MovieLens publishes them, with made-up content, and what a page may call an item."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpcore.common.checks import InvalidInput

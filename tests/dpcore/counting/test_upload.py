@@ -44,17 +44,6 @@ def sentences(text, **roles):
     return [problem.sentence for problem in refused.value.problems]
 
 
-# --- reading ------------------------------------------------------------------------------------------------
-
-
-def test_windows_1252_is_read_with_a_note_that_names_the_line():
-    table = read_table("kunde;betrag\na;1\nMüller;2 €\n".encode("cp1252"), "x.csv")
-    assert table.frame["kunde"].tolist() == ["a", "Müller"]
-    assert table.frame["betrag"].tolist() == ["1", "2 €"]
-    assert "line 3" in table.notes[0]
-    assert "Windows-1252" in table.notes[0]
-
-
 def test_a_delimiter_inside_the_cells_of_another_does_not_win():
     assert table_of("user;amount\na;1,5\nb;2,5\nc;3,0\n").delimiter == ";"
     assert table_of("user,count; drop table\na,1\nb,2\n").columns == ("user", "count; drop table")
@@ -129,8 +118,6 @@ def test_loose_quotation_marks_are_read_as_the_csv_module_reads_them_or_refused(
     padded = [[cell.strip() for cell in (*row, "", "")[:2]] for row in rows]
     assert table.frame.to_numpy().tolist() == [row for row in padded if any(row)]
 
-
-# --- hostile files ------------------------------------------------------------------------------------------
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
 
@@ -222,9 +209,6 @@ def test_headers_are_not_taken_for_data(header):
     assert table_of(header + "\n" + rows).columns == tuple(header.split(","))
 
 
-# --- numbers ------------------------------------------------------------------------------------------------
-
-
 def numbers_of(cells, delimiter=";", whole=False):
     table = table_of(f"sep={delimiter}\nuser{delimiter}x\n" + "".join(f'u{delimiter}"{c}"\n' for c in cells))
     return read_numbers(table, "x", is_integer=whole)
@@ -291,9 +275,6 @@ def test_what_is_no_number_is_told_apart():
     assert numbers.values[-1] == 12
 
 
-# --- guessing -----------------------------------------------------------------------------------------------
-
-
 def events(user, value=None, task=None):
     return Roles(TableKind.EVENTS, user=user, value=value, task=task)
 
@@ -339,9 +320,6 @@ def test_roles_are_recognised(text, roles):
     sentence = explain_roles(roles)
     for column in (*roles.needed.values(), *roles.optional.values()):
         assert column in sentence
-
-
-# --- reduction ----------------------------------------------------------------------------------------------
 
 
 def test_events_are_reduced_to_histogram_values_totals_and_pairs():
@@ -414,9 +392,6 @@ def test_large_ids_chosen_as_counts_are_not_quoted():
     )
     assert "4.54e+15" in sentences_found[0]
     assert card not in " ".join(sentences_found)
-
-
-# --- what a contribution is, and who a user is ---------------------------------------------------------------
 
 
 def test_totals_are_rounded_up_to_whole_units_and_say_so():

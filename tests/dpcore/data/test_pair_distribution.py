@@ -1,7 +1,5 @@
 """The file of a distribution of pairs: what is written is read, and what no data can have is said."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter
@@ -57,7 +55,6 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
     number = {group: node for node, group in enumerate(sorted({g for _, g in rows if g >= 0}))}
     users, groups = np.array([u for u, _ in rows]), np.array([number.get(g, -1) for _, g in rows])
     pairs = build_pairs(users, groups, len(number), "shop")
-    assert pairs is not None
     of_pairs = Counter((u, g) for u, g in rows if g >= 0)
     width = Counter(u for u, _ in of_pairs)
     counts = width if distinct else Counter(users.tolist())
@@ -84,7 +81,7 @@ def changed(*changes: tuple[tuple[str, ...], object]) -> dict[str, object]:
     for (*keys, last_key), value in changes:
         node = content
         for name in keys:
-            node = node[name]  # type: ignore[assignment]
+            node = node[name]
         node[last_key] = value
     return content
 
@@ -148,7 +145,6 @@ def test_several_problems_are_said_at_once_and_other_files_are_not_meant() -> No
 
 def test_what_has_no_room_or_no_groups_is_not_written(monkeypatch) -> None:
     shop = samples.load("shop-events")
-    assert shop.pairs is not None
     with pytest.raises(InvalidInput, match="needs a column of groups"):
         group_pairs.to_text(replace(shop, pairs=None))
     monkeypatch.setattr(group_pairs, "MAX_GROUPS", 3)

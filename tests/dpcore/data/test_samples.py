@@ -1,7 +1,5 @@
 """Every sample loads, and its totals are those of its origin."""
 
-from __future__ import annotations
-
 import runpy
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Data sets as JSON and back, and JSON that anybody may have written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -102,9 +100,6 @@ def test_an_array_is_as_long_as_it_says(change: dict[str, Any]) -> None:
     changed = JsonValue(written | change, "", Problems())
     assert changed.get_array("float64") is None
     assert changed.problems.entries
-
-
-# --- Data sets --------------------------------------------------------------------------------------------------------
 
 
 def with_everything() -> Dataset:
@@ -212,8 +207,6 @@ def test_codes_that_would_take_all_memory_are_refused_though_the_digest_were_rig
         assert back is None
         assert problems
 
-
-# --- The account ------------------------------------------------------------------------------------------------------
 
 releases = st.builds(
     ReleaseFacts,

@@ -1,20 +1,12 @@
 """The audit of the paper's algorithm 1 shows more than it claims; its pieces by other routes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import beta
 
-from benchmarks._algorithm_1 import (
-    AuditInstance,
-    accounted_noise,
-    halved,
-    shared_outputs,
-    shown_epsilon,
-)
+from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shared_outputs, shown_epsilon
 
 INSTANCE = AuditInstance()
 
@@ -28,11 +20,10 @@ def test_the_paper_s_algorithm_tells_more_than_it_claims() -> None:
     """
     noise = accounted_noise(INSTANCE)
     outputs = shared_outputs(INSTANCE, noise, 700, seed=21)
-    assert outputs is not None
-    found = shown_epsilon(*outputs, -0.0046, INSTANCE.delta, 1.0 - 1e-6)
-    assert found.epsilon > INSTANCE.epsilon
-    assert found.true > 0.4 * 700
-    assert found.false < 0.06 * 700
+    audit = shown_epsilon(*outputs, -0.0046, INSTANCE.delta, 1.0 - 1e-6)
+    assert audit.epsilon > INSTANCE.epsilon
+    assert audit.true > 0.4 * 700
+    assert audit.false < 0.06 * 700
 
 
 def test_the_noise_is_what_accounting_accepts_and_no_more() -> None:
@@ -40,42 +31,41 @@ def test_the_noise_is_what_accounting_accepts_and_no_more() -> None:
     from dp_accounting import rdp
 
     noise = accounted_noise(INSTANCE)
-    for factor, kept in ((1.0, True), (0.99, False)):
+    for factor, is_accepted in ((1.0, True), (0.99, False)):
         accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
         step = dp_accounting.GaussianDpEvent(factor * noise / 2.0)
         accountant.compose(dp_accounting.SampledWithoutReplacementDpEvent(100, 1, step), 10_000)
-        assert bool(accountant.get_epsilon(1e-5) <= 1.0) is kept
+        assert bool(accountant.get_epsilon(1e-5) <= 1.0) is is_accepted
 
 
 def test_the_algorithm_is_that_of_the_paper_step_by_step() -> None:
     """One run by hand: whom a step draws, the record's pull on x, the others' pull on both, noise on u alone."""
     small = AuditInstance(owners=2, records=3)
     outputs = shared_outputs(small, 2.0, 1, seed=5)
-    assert outputs is not None
     rng = np.random.default_rng(5)
-    drawn, normal = rng.random((36, 2)), rng.standard_normal((36, 2))
+    uniform, normal = rng.random((36, 2)), rng.standard_normal((36, 2))
     for side, z_gradient in enumerate((-1.0, 1.0)):
-        u, x, kept = 0.0, 0.0, []
+        u, x, iterates = 0.0, 0.0, []
         for t in range(36):
-            kept.append(u)
+            iterates.append(u)
             g_u = g_x = 0.0
-            if drawn[t, side] < 2 / 6:  # one of owner 0's two other records
+            if uniform[t, side] < 2 / 6:  # one of owner 0's two other records
                 sign = math.copysign(1.0, u + x / 3) if u + x / 3 != 0.0 else 0.0
                 g_u, g_x = sign / 2, sign / 2 / 3
-            elif drawn[t, side] < 3 / 6:
+            elif uniform[t, side] < 3 / 6:
                 g_x = z_gradient
             step = small.step_size
             x = min(max(x - step * g_x, -small.personal_diameter / 2), small.personal_diameter / 2)
             u = min(max(u - step * (g_u + 2.0 * normal[t, side]), -0.5), 0.5)
-        assert outputs[side][0] == pytest.approx(np.mean(kept), abs=1e-12)
+        assert outputs[side][0] == pytest.approx(np.mean(iterates), abs=1e-12)
 
 
 def test_bounds_on_probabilities_are_those_of_clopper_and_pearson() -> None:
     record, neighbour = np.r_[np.zeros(60), np.ones(40)], np.r_[np.zeros(5), np.ones(95)]
-    found = shown_epsilon(record, neighbour, 0.5, 1e-3, 0.95)
-    assert (found.true, found.false, found.runs) == (60, 5, 100)
+    audit = shown_epsilon(record, neighbour, 0.5, 1e-3, 0.95)
+    assert (audit.true, audit.false, audit.runs) == (60, 5, 100)
     low, high = beta.ppf(0.025, 60, 41), beta.ppf(0.975, 6, 95)
-    assert found.epsilon == pytest.approx(math.log((low - 1e-3) / high))
+    assert audit.epsilon == pytest.approx(math.log((low - 1e-3) / high))
     assert shown_epsilon(neighbour, record, 0.5, 1e-3, 0.95).epsilon == 0.0
     assert shown_epsilon(record, neighbour, -1.0, 1e-3, 0.95).epsilon == 0.0
     assert shown_epsilon(record, neighbour, 2.0, 1e-3, 0.95).epsilon == 0.0

@@ -1,7 +1,5 @@
 """Bounds of data owners against the printed formulas, collapses, and crossings against root finding."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -55,24 +53,24 @@ def draw_owners(seed: int, **fixed: object) -> Collaboration:
         "lipschitz": log(0.1, 10),
         "privacy_constant": log(0.1, 10),
     }
-    return Collaboration(**{**fields, **fixed})  # type: ignore[arg-type]
+    return Collaboration(**{**fields, **fixed})
 
 
-def select_draw(of: Collaboration, at: int) -> dict[str, float]:
-    return {name: float(np.broadcast_to(value, DRAWS)[at]) for name, value in vars(of).items()}
+def select_draw(collaboration: Collaboration, index: int) -> dict[str, float]:
+    return {name: float(np.broadcast_to(value, DRAWS)[index]) for name, value in vars(collaboration).items()}
 
 
 def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
-    of = draw_owners(1)
-    got = {
-        "alone": bound_alone(of),
-        "none": bound_without_privacy(of),
-        "joint": bound_together(of, ProtectedPart.JOINT),
-        "full": bound_together(of, ProtectedPart.FULL),
-        "smooth": bound_smooth_joint(of),
+    draws = draw_owners(1)
+    computed = {
+        "alone": bound_alone(draws),
+        "none": bound_without_privacy(draws),
+        "joint": bound_together(draws, ProtectedPart.JOINT),
+        "full": bound_together(draws, ProtectedPart.FULL),
+        "smooth": bound_smooth_joint(draws),
     }
     for i in range(0, DRAWS, 500):
-        f = select_draw(of, i)
+        f = select_draw(draws, i)
         n, m, ell, k, eps, delta, lip = (
             f[name] for name in ("owners", "records", "shared", "personal", "epsilon", "delta", "lipschitz")
         )
@@ -80,15 +78,15 @@ def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
         dx, du = f["personal_diameter"], f["shared_diameter"]
         radius = math.sqrt(n * dx**2 + du**2)
         base, log = 1 / math.sqrt(m * n), math.log(m / (r * delta))
-        want = {
+        expected = {
             "alone": lip * math.sqrt((dx**2 + du**2) / m),
             "none": lip * math.sqrt((n * dx**2 + du**2) / (m * n)),
             "joint": radius * lip * (base + c * math.sqrt(ell * log) / (eps * n * r)),
             "full": radius * lip * (base + c * math.sqrt((n * k + ell) * log) / (eps * n * r)),
             "smooth": radius * lip * (base + c * ell / (eps * n * math.sqrt(m * r))),
         }
-        for name, value in want.items():
-            assert got[name][i] == pytest.approx(value, rel=1e-12), name
+        for name, value in expected.items():
+            assert computed[name][i] == pytest.approx(value, rel=1e-12), name
 
 
 def test_numbers_that_nobody_has_are_refused_all_at_once() -> None:
@@ -99,40 +97,47 @@ def test_numbers_that_nobody_has_are_refused_all_at_once() -> None:
 
 
 def test_collapses_to_simpler_settings() -> None:
-    of = draw_owners(2)
+    draws = draw_owners(2)
     joint, full, none = (
-        bound_together(of, ProtectedPart.JOINT),
-        bound_together(of, ProtectedPart.FULL),
-        bound_without_privacy(of),
+        bound_together(draws, ProtectedPart.JOINT),
+        bound_together(draws, ProtectedPart.FULL),
+        bound_without_privacy(draws),
     )
     assert np.all(none <= joint)
     assert np.all(joint <= full)
-    without_part = of.replace(personal=0.0)  # k = 0: joint privacy is full privacy
+    without_part = draws.replace(personal=0.0)  # k = 0: joint privacy is full privacy
     np.testing.assert_allclose(
         bound_together(without_part, ProtectedPart.JOINT),
         bound_together(without_part, ProtectedPart.FULL),
         rtol=1e-15,
     )
     np.testing.assert_allclose(  # ℓ = 0: nothing gets noise
-        bound_together(of.replace(shared=0.0), ProtectedPart.JOINT), none, rtol=1e-15
+        bound_together(draws.replace(shared=0.0), ProtectedPart.JOINT), none, rtol=1e-15
     )
-    single = of.replace(owners=1.0)  # n = 1: no DP is working alone, and joining never pays
+    single = draws.replace(owners=1.0)  # n = 1: no DP is working alone, and joining never pays
     np.testing.assert_allclose(bound_without_privacy(single), bound_alone(single), rtol=1e-14)
     assert np.all(np.isinf(bounds.find_epsilon_star(single, ProtectedPart.JOINT)))
     # One record per user: the user level is the record level; as printed (A.3) it is not, by a factor of about m.
-    records = of.replace(records_per_unit=1.0)
-    s = np.sqrt(np.log(1 / np.asarray(of.delta))) / of.epsilon
-    want = s * np.sqrt(of.count_noisy_parameters(ProtectedPart.FULL)) / of.all_records * of.privacy_constant
-    np.testing.assert_allclose(
-        bound_together(records, ProtectedPart.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
+    records = draws.replace(records_per_unit=1.0)
+    s = np.sqrt(np.log(1 / np.asarray(draws.delta))) / draws.epsilon
+    expected = (
+        s
+        * np.sqrt(draws.count_noisy_parameters(ProtectedPart.FULL))
+        / draws.all_records
+        * draws.privacy_constant
     )
-    many = np.asarray(of.records) >= 100.0
+    np.testing.assert_allclose(
+        bound_together(records, ProtectedPart.FULL) - none,
+        draws.joint_diameter * draws.lipschitz * expected,
+        rtol=1e-7,
+    )
+    many = np.asarray(draws.records) >= 100.0
     printed = compute_printed_bound_of_users(records) - none
     assert np.all(printed[many] > 99.0 * (bound_together(records, ProtectedPart.FULL) - none)[many])
     assert np.all(
-        np.isinf(bounds.find_epsilon_star(of.replace(shared_diameter=0.0), ProtectedPart.JOINT))
+        np.isinf(bounds.find_epsilon_star(draws.replace(shared_diameter=0.0), ProtectedPart.JOINT))
     )  # ρ = 1
-    np.testing.assert_allclose(bound_trivially(of), bound_alone(of.replace(records=1.0)), rtol=1e-15)
+    np.testing.assert_allclose(bound_trivially(draws), bound_alone(draws.replace(records=1.0)), rtol=1e-15)
 
 
 def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None:
@@ -145,22 +150,24 @@ def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None
 
 def test_what_joint_privacy_saves_is_less_than_printed() -> None:
     # √(1,280 + 7,850) − √7,850 = 6.95 where √1,280 = 35.8 is printed; s is dropped there as well.
-    of = ISSUE.replace(owners=128.0, personal=10.0, delta=math.exp(-1.0))
-    assert float(compute_saving(of) / compute_printed_saving(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
+    collaboration = ISSUE.replace(owners=128.0, personal=10.0, delta=math.exp(-1.0))
+    assert float(compute_saving(collaboration) / compute_printed_saving(collaboration)) == pytest.approx(
+        6.95 / 35.78, rel=1e-3
+    )
 
 
 def find_crossing(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
     """Where ``pays`` changes from no to yes between logs, all draws at once."""
     for _ in range(200):
         middle = (low + high) / 2.0
-        yes = pays(np.exp(middle))  # type: ignore[operator]
+        yes = pays(np.exp(middle))
         low, high = np.where(yes, low, middle), np.where(yes, middle, high)
     return np.exp(high)
 
 
-def check_roots(found: np.ndarray, root: np.ndarray, finite: np.ndarray) -> None:
+def check_roots(closed_form: np.ndarray, root: np.ndarray, finite: np.ndarray) -> None:
     assert finite.sum() > 0.1 * DRAWS
-    np.testing.assert_allclose(found[finite], root[finite], rtol=1e-8)
+    np.testing.assert_allclose(closed_form[finite], root[finite], rtol=1e-8)
 
 
 WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
@@ -168,51 +175,59 @@ WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
 
 @pytest.mark.parametrize("private", ProtectedPart)
 def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) -> None:
-    of = draw_owners(3 if private is ProtectedPart.JOINT else 4)
+    draws = draw_owners(3 if private is ProtectedPart.JOINT else 4)
     # Where joining gains next to nothing even without privacy, the difference of the bounds is rounding.
-    clear = bounds.compute_advantage(of) > 1e-6
+    clear = bounds.compute_advantage(draws) > 1e-6
 
-    epsilon = bounds.find_epsilon_star(of, private)
-    root = find_crossing(*WIDE, lambda e: bound_together(of.replace(epsilon=e), private) < bound_alone(of))
+    epsilon = bounds.find_epsilon_star(draws, private)
+    root = find_crossing(
+        *WIDE, lambda e: bound_together(draws.replace(epsilon=e), private) < bound_alone(draws)
+    )
     check_roots(epsilon, root, clear & (epsilon < 1e20) & (epsilon > 1e-20))
 
-    records = bounds.find_records_star(of, private)
+    records = bounds.find_records_star(draws, private)
     root = find_crossing(
-        *WIDE, lambda m: bound_together(of.replace(records=m), private) < bound_alone(of.replace(records=m))
+        *WIDE,
+        lambda m: bound_together(draws.replace(records=m), private) < bound_alone(draws.replace(records=m)),
     )
     check_roots(records, root, clear & (records < 1e20) & (records > 1e-20))
 
-    share = of.records_per_unit / of.records
-    whole = of.replace(records_per_unit=share * of.records)
-    limit = bounds.find_records_limit(whole, private)
+    share = draws.records_per_unit / draws.records
+    with_units = draws.replace(records_per_unit=share * draws.records)
+    limit = bounds.find_records_limit(with_units, private)
 
     def stops(m: np.ndarray) -> np.ndarray:
-        at = of.replace(records=m, records_per_unit=share * m)
+        collaboration = draws.replace(records=m, records_per_unit=share * m)
         # The log of a unit's records over δ must stay above 0.
         with np.errstate(invalid="ignore"):
-            return ~(bound_together(at, private) < bound_alone(at)) & (
-                share * m > 1.001 * np.asarray(of.delta)
+            return ~(bound_together(collaboration, private) < bound_alone(collaboration)) & (
+                share * m > 1.001 * np.asarray(draws.delta)
             )
 
     root = find_crossing(*WIDE, stops)
-    check_roots(limit, root, clear & (limit < 1e20) & (share * limit > 1.01 * np.asarray(of.delta)))
+    check_roots(limit, root, clear & (limit < 1e20) & (share * limit > 1.01 * np.asarray(draws.delta)))
 
 
-def owners_star(of: Collaboration) -> np.ndarray:
+def owners_star(collaboration: Collaboration) -> np.ndarray:
     """n of D_X = 0 in closed form: √n* = (c_s + √(c_s² + 4 c_a κ c_p s √(ℓ/m))) / (2 c_a κ)."""
-    mine = np.asarray(of.alone_constant * of.evenness)
-    noise = of.privacy_constant * of.privacy_scale * np.sqrt(np.asarray(of.shared) / of.records)
-    root = np.sqrt(np.square(of.sampling_constant) + 4.0 * mine * noise)
-    return np.asarray(np.square((of.sampling_constant + root) / (2.0 * mine)))
+    alone_weight = np.asarray(collaboration.alone_constant * collaboration.evenness)
+    noise = (
+        collaboration.privacy_constant
+        * collaboration.privacy_scale
+        * np.sqrt(np.asarray(collaboration.shared) / collaboration.records)
+    )
+    root = np.sqrt(np.square(collaboration.sampling_constant) + 4.0 * alone_weight * noise)
+    return np.asarray(np.square((collaboration.sampling_constant + root) / (2.0 * alone_weight)))
 
 
 def test_the_number_of_owners_without_a_personal_part() -> None:
-    of = draw_owners(5, personal=0.0, personal_diameter=0.0, sampling_constant=1.3, alone_constant=0.7)
-    owners = owners_star(of)
+    draws = draw_owners(5, personal=0.0, personal_diameter=0.0, sampling_constant=1.3, alone_constant=0.7)
+    owners = owners_star(draws)
     root = find_crossing(
         *WIDE,
         lambda n: (
-            bound_together(of.replace(owners=n), ProtectedPart.JOINT) < bound_alone(of.replace(owners=n))
+            bound_together(draws.replace(owners=n), ProtectedPart.JOINT)
+            < bound_alone(draws.replace(owners=n))
         ),
     )
     check_roots(owners, root, owners < 1e20)
@@ -225,13 +240,13 @@ def test_the_number_of_owners_without_a_personal_part() -> None:
 
 
 @given(st.integers(0, DRAWS - 1), st.sampled_from(ProtectedPart))
-def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: ProtectedPart) -> None:
-    of = Collaboration(**select_draw(draw_owners(6), at))
-    needed = bounds.find_owners_needed(of, private)
+def test_the_number_of_owners_needed_is_the_first_that_pays(index: int, private: ProtectedPart) -> None:
+    collaboration = Collaboration(**select_draw(draw_owners(6), index))
+    needed = bounds.find_owners_needed(collaboration, private)
 
     def pays(n: float) -> bool:
-        there = of.replace(owners=n)
-        return float(bound_together(there, private)) < float(bound_alone(there)) * (1.0 - 1e-12)
+        with_owners = collaboration.replace(owners=n)
+        return float(bound_together(with_owners, private)) < float(bound_alone(with_owners)) * (1.0 - 1e-12)
 
     if needed is None:
         assert not pays(1e12)
@@ -245,17 +260,16 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
     from decimal import Decimal, localcontext
 
     for diameter in (1e6, 1e9):
-        of = ISSUE.replace(owners=37.0, personal_diameter=diameter, shared_diameter=1.0)
+        collaboration = ISSUE.replace(owners=37.0, personal_diameter=diameter, shared_diameter=1.0)
         with localcontext() as digits:
             digits.prec = 50
             n, personal = Decimal(37), Decimal(diameter)
             exact = (n * (personal**2 + 1) / (n * personal**2 + 1)).sqrt() - 1
-        assert float(bounds.compute_advantage(of)) == pytest.approx(float(exact), rel=1e-12)
-        assert 0.0 < float(bounds.compute_advantage(of)) < 2e-12
+        assert float(bounds.compute_advantage(collaboration)) == pytest.approx(float(exact), rel=1e-12)
+        assert 0.0 < float(bounds.compute_advantage(collaboration)) < 2e-12
     # n from which joining pays, by the definition with 50 digits: √(m n) (ρ - 1) > s √ℓ.
-    of = ISSUE.replace(personal_diameter=1e3, records=1e12)
-    needed = bounds.find_owners_needed(of, ProtectedPart.JOINT)
-    assert needed is not None
+    collaboration = ISSUE.replace(personal_diameter=1e3, records=1e12)
+    needed = bounds.find_owners_needed(collaboration, ProtectedPart.JOINT)
     with localcontext() as digits:
         digits.prec = 50
 
@@ -263,16 +277,13 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
             personal, count = Decimal(1000), Decimal(n)
             rho = (count * (personal**2 + 1) / (count * personal**2 + 1)).sqrt()
             noise = (
-                Decimal(float(of.privacy_scale))
-                * Decimal(float(of.count_noisy_parameters(ProtectedPart.JOINT))).sqrt()
+                Decimal(float(collaboration.privacy_scale))
+                * Decimal(float(collaboration.count_noisy_parameters(ProtectedPart.JOINT))).sqrt()
             )
-            return (Decimal(float(of.records)) * count).sqrt() * (rho - 1) > noise
+            return (Decimal(float(collaboration.records)) * count).sqrt() * (rho - 1) > noise
 
         assert pays(needed)
         assert needed == 1 or not pays(needed - 1)
-
-
-# --- the map ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -284,32 +295,33 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
     ],
 )
 def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
-    of = ISSUE.replace(personal=200.0, personal_diameter=0.05, records_per_unit=2.0)
-    found = compute_regime_map(of, x, y, columns=23, rows=17)
+    base = ISSUE.replace(personal=200.0, personal_diameter=0.05, records_per_unit=2.0)
+    regime_map = compute_regime_map(base, x, y, columns=23, rows=17)
     for i in range(17):
         for j in range(23):
-            at = of.replace(**{x.value: found.x[j], y.value: found.y[i]})
-            if at.records_per_unit > at.records * (1 + 1e-9):
-                assert math.isnan(found.regimes[i, j])
+            point = base.replace(**{x.value: regime_map.x[j], y.value: regime_map.y[i]})
+            if point.records_per_unit > point.records * (1 + 1e-9):
+                assert math.isnan(regime_map.regimes[i, j])
                 continue
-            assert found.regimes[i, j] == find_regime(at)
-            assert found.is_vacuous[i, j] == (
-                float(bound_together(at, ProtectedPart.JOINT)) >= float(bound_trivially(at))
+            assert regime_map.regimes[i, j] == find_regime(point)
+            assert regime_map.is_vacuous[i, j] == (
+                float(bound_together(point, ProtectedPart.JOINT)) >= float(bound_trivially(point))
             )
-            assert found.is_uncovered[i, j] == (at.epsilon > 10 or at.delta >= 1 / at.owners)
-    assert len(np.unique(found.regimes[np.isfinite(found.regimes)])) >= 2
-    assert (found.x[0], found.x[-1]) == pytest.approx(AXIS_RANGES[x])
+            assert regime_map.is_uncovered[i, j] == (point.epsilon > 10 or point.delta >= 1 / point.owners)
+    assert len(np.unique(regime_map.regimes[np.isfinite(regime_map.regimes)])) >= 2
+    assert (regime_map.x[0], regime_map.x[-1]) == pytest.approx(AXIS_RANGES[x])
 
 
 def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
-    of = ISSUE.replace(records_per_unit=ISSUE.records)
-    found = compute_regime_map(of, MapAxis.RECORDS, MapAxis.EPSILON, protects_owner=True, columns=9, rows=7)
+    base = ISSUE.replace(records_per_unit=ISSUE.records)
+    regime_map = compute_regime_map(
+        base, MapAxis.RECORDS, MapAxis.EPSILON, protects_owner=True, columns=9, rows=7
+    )
     for i, j in ((0, 0), (6, 8), (3, 5), (6, 0)):
-        at = of.replace(records=found.x[j], records_per_unit=found.x[j], epsilon=found.y[i])
-        assert found.regimes[i, j] == find_regime(at)
-
-
-# --- unequal owners --------------------------------------------------------------------------------------------
+        point = base.replace(
+            records=regime_map.x[j], records_per_unit=regime_map.x[j], epsilon=regime_map.y[i]
+        )
+        assert regime_map.regimes[i, j] == find_regime(point)
 
 
 def test_capped_owners_are_summed_one_by_one() -> None:
@@ -317,13 +329,13 @@ def test_capped_owners_are_summed_one_by_one() -> None:
     counts = np.rint(np.exp(rng.normal(3, 1.5, 300))).astype(int) + 1
     histogram = ContributionHistogram.from_counts(counts)
     for cap in (1.0, 4.0, 21.0, 1e9):
-        kept = np.minimum(counts, cap)
-        found = regimes.cap_owners(histogram, cap, ISSUE, protects_owner=True)
-        weights = kept / kept.sum()
+        kept_records = np.minimum(counts, cap)
+        collaboration = regimes.cap_owners(histogram, cap, ISSUE, protects_owner=True)
+        weights = kept_records / kept_records.sum()
         mean_alone = float(np.sum(weights / np.sqrt(counts)))
-        assert float(bound_alone(found)) == pytest.approx(mean_alone, rel=1e-12)
-        assert float(found.all_records) == pytest.approx(kept.sum(), rel=1e-12)
-        assert found.records_per_unit == cap
+        assert float(bound_alone(collaboration)) == pytest.approx(mean_alone, rel=1e-12)
+        assert float(collaboration.all_records) == pytest.approx(kept_records.sum(), rel=1e-12)
+        assert collaboration.records_per_unit == cap
     equal = regimes.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, protects_owner=False)
     assert float(equal.evenness) == pytest.approx(1.0)
     assert float(bound_alone(equal)) == pytest.approx(float(bound_alone(ISSUE.replace(records=50.0))))
@@ -337,30 +349,27 @@ def test_capped_owners_are_summed_one_by_one() -> None:
 def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, shared: float) -> None:
     sizes = sorted(table)
     histogram = ContributionHistogram(sizes, [table[s] for s in sizes])
-    of = ISSUE.replace(epsilon=epsilon, shared=shared)
-    found = regimes.find_best_cap(histogram, of)
-    every = regimes.compute_joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), of)
-    assert found.bound <= every.min() * (1.0 + regimes.TOLERANCE)
-    assert found.bound == pytest.approx(float(every[found.cap - 1]), rel=1e-12)
-    assert found.certificate.lower_bound <= every.min() * (1.0 + 1e-12)
-    assert found.certificate.proves(2.0 * regimes.TOLERANCE)
-    low, high = found.near_optimal
-    assert low <= found.cap <= high
-    assert every[low - 1] <= regimes.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
-    assert every[high - 1] <= regimes.NEAR_OPTIMAL_FACTOR * found.bound * (1 + 1e-12)
-    half = float(every.max())  # a bad answer is not proved
-    if half > 1.1 * found.bound:
-        assert not Certificate(half, found.certificate.lower_bound, "").proves(0.09)
+    collaboration = ISSUE.replace(epsilon=epsilon, shared=shared)
+    best = regimes.find_best_cap(histogram, collaboration)
+    all_bounds = regimes.compute_joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), collaboration)
+    assert best.bound <= all_bounds.min() * (1.0 + regimes.TOLERANCE)
+    assert best.bound == pytest.approx(float(all_bounds[best.cap - 1]), rel=1e-12)
+    assert best.certificate.lower_bound <= all_bounds.min() * (1.0 + 1e-12)
+    assert best.certificate.proves(2.0 * regimes.TOLERANCE)
+    low, high = best.near_optimal
+    assert low <= best.cap <= high
+    assert all_bounds[low - 1] <= regimes.NEAR_OPTIMAL_FACTOR * best.bound * (1 + 1e-12)
+    assert all_bounds[high - 1] <= regimes.NEAR_OPTIMAL_FACTOR * best.bound * (1 + 1e-12)
+    worst = float(all_bounds.max())  # a bad answer is not proved
+    if worst > 1.1 * best.bound:
+        assert not Certificate(worst, best.certificate.lower_bound, "").proves(0.09)
 
 
 def test_a_huge_owner_is_answered_at_once() -> None:
     histogram = ContributionHistogram([1, 10, 10**6, 10**12], [10**6, 10**4, 10, 1])
-    found = regimes.find_best_cap(histogram, ISSUE)
-    assert found.certificate.proves(2.0 * regimes.TOLERANCE)
-    assert 1 <= found.cap <= 10**12
-
-
-# --- parameters ------------------------------------------------------------------------------------------------
+    best = regimes.find_best_cap(histogram, ISSUE)
+    assert best.certificate.proves(2.0 * regimes.TOLERANCE)
+    assert 1 <= best.cap <= 10**12
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -369,17 +378,14 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
             epsilon=0.0, owners=0, records=5, unit=Unit.USER, records_per_user=9.0, shared_diameter=0.0,
             x_axis=MapAxis.OWNERS, y_axis=MapAxis.OWNERS,
         )  # fmt: skip
-    said = " ".join(p.sentence for p in refused.value.problems)
+    message = " ".join(p.sentence for p in refused.value.problems)
     for words in ("Epsilon", "number of owners", "cannot have more records", "diameters", "axes"):
-        assert words in said
+        assert words in message
 
 
 def test_units_of_protection() -> None:
     user = OwnersParameters(1.0, records=100, unit=Unit.USER, records_per_user=5.0).collaborate()
-    assert (
-        user.records_per_unit,
-        OwnersParameters(1.0, unit=Unit.OWNER).collaborate().records_per_unit,
-    ) == (
+    assert (user.records_per_unit, OwnersParameters(1.0, unit=Unit.OWNER).collaborate().records_per_unit) == (
         5.0,
         100.0,
     )

@@ -1,7 +1,5 @@
 """Training across owners: without noise it is the fit of SciPy's BFGS, units are clipped, and the noise keeps ε."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -63,62 +61,62 @@ def average_loss(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -
 
 def fit_by_scipy(data: LabelledRecords, penalty: float) -> np.ndarray:
     """The W of least mean cross-entropy and penalty ``|W|² / 2``."""
-    own = np.eye(data.num_classes)[data.labels]
+    one_hot = np.eye(data.num_classes)[data.labels]
     shape = (data.num_classes, data.features.shape[1])
 
     def loss_and_slope(flat: np.ndarray) -> tuple[float, np.ndarray]:
         scores = data.features @ flat.reshape(shape).T
-        mean = float((special.logsumexp(scores, axis=1) - (own * scores).sum(axis=1)).mean())
-        slope = (special.softmax(scores, axis=1) - own).T @ data.features / data.labels.size
+        mean = float((special.logsumexp(scores, axis=1) - (one_hot * scores).sum(axis=1)).mean())
+        slope = (special.softmax(scores, axis=1) - one_hot).T @ data.features / data.labels.size
         return mean + penalty / 2 * float(flat @ flat), slope.ravel() + penalty * flat
 
     start = np.zeros(shape[0] * shape[1])
-    found: np.ndarray = minimize(loss_and_slope, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
-    return found.reshape(shape)
+    weights: np.ndarray = minimize(loss_and_slope, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    return weights.reshape(shape)
 
 
 def test_without_noise_it_is_the_fit_of_scipy() -> None:
     penalty = 0.01
-    ours = fit_without_privacy(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))
+    fitted = fit_without_privacy(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))
     # Only differences between classes matter, and the penalty brings the mean over classes to 0.
-    np.testing.assert_allclose(ours, fit_by_scipy(SMALL, penalty), atol=1e-6)
+    np.testing.assert_allclose(fitted, fit_by_scipy(SMALL, penalty), atol=1e-6)
     # Noisy descent with infinite ε, nothing clipped and small steps goes to the same minimum without a penalty.
     everybody = pad_units(SMALL, np.arange(SMALL.labels.size), SMALL.labels.size)
     options = TrainingOptions(steps=4000, rate=4.0, clip=10.0)
-    plain = fit_shared(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
+    descended = fit_shared(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
     rows = np.arange(SMALL.labels.size)
     free = fit_by_scipy(SMALL, 0.0)
-    assert average_loss(plain, SMALL, rows) == pytest.approx(average_loss(free, SMALL, rows), abs=2e-4)
+    assert average_loss(descended, SMALL, rows) == pytest.approx(average_loss(free, SMALL, rows), abs=2e-4)
 
 
 def test_the_gradient_of_a_unit_is_the_slope_of_its_loss() -> None:
     owners = np.random.default_rng(1).integers(0, 5, SMALL.labels.size)
-    at = np.random.default_rng(2).standard_normal((4, 7))
-    found = compute_unit_gradients(pad_units(SMALL, owners, 6), at)
-    assert np.all(found[5] == 0.0)  # an owner without records
+    weights = np.random.default_rng(2).standard_normal((4, 7))
+    gradients = compute_unit_gradients(pad_units(SMALL, owners, 6), weights)
+    assert np.all(gradients[5] == 0.0)  # an owner without records
     rows = np.flatnonzero(owners == 3)
     for c, f in ((0, 0), (2, 5), (3, 6)):
         step = np.zeros((4, 7))
         step[c, f] = 1e-6
-        slope = (average_loss(at + step, SMALL, rows) - average_loss(at - step, SMALL, rows)) / 2e-6
-        assert found[3, c, f] / rows.size == pytest.approx(slope, abs=1e-7)
+        slope = (average_loss(weights + step, SMALL, rows) - average_loss(weights - step, SMALL, rows)) / 2e-6
+        assert gradients[3, c, f] / rows.size == pytest.approx(slope, abs=1e-7)
 
 
 def test_personal_parts_are_each_owner_s_own_minimum_and_vanish_with_their_penalty() -> None:
     owners = assign_owners(SMALL, 6, 0)
-    used = SMALL.select(np.flatnonzero(owners >= 0))
+    records = SMALL.select(np.flatnonzero(owners >= 0))
     owners = owners[owners >= 0]
-    together = pad_units(used, owners, 6)
+    together = pad_units(records, owners, 6)
     shared = fit_without_privacy(SMALL, TrainingOptions())
-    found = fit_personal(together, shared, 0.1, 300)
+    personal = fit_personal(together, shared, 0.1, 300)
     for owner in (0, 4):
         rows = np.flatnonzero(owners == owner)
-        alone = fit_personal(
-            pad_units(used.select(rows), np.zeros(rows.size, dtype=np.int64), 1), shared, 0.1, 300
+        single_owner = fit_personal(
+            pad_units(records.select(rows), np.zeros(rows.size, dtype=np.int64), 1), shared, 0.1, 300
         )
-        np.testing.assert_allclose(found[owner], alone[0], atol=1e-10)
+        np.testing.assert_allclose(personal[owner], single_owner[0], atol=1e-10)
         # At the minimum the slope is 0.
-        slope = compute_unit_gradients(together, shared + found)[owner] / rows.size + 0.1 * found[owner]
+        slope = compute_unit_gradients(together, shared + personal)[owner] / rows.size + 0.1 * personal[owner]
         assert np.abs(slope).max() < 1e-8
     norms = [
         np.linalg.norm(fit_personal(together, shared, penalty, 300)) for penalty in (0.1, 10.0, 1e3, 1e5)
@@ -126,33 +124,33 @@ def test_personal_parts_are_each_owner_s_own_minimum_and_vanish_with_their_penal
     assert norms == sorted(norms, reverse=True)
     assert norms[-1] < 1e-4
     picked = choose_and_fit_personal(
-        used, owners, 6, shared, TrainingOptions(penalties=(0.1,), personal_steps=300)
+        records, owners, 6, shared, TrainingOptions(penalties=(0.1,), personal_steps=300)
     )
-    np.testing.assert_allclose(picked, found, atol=1e-12)
+    np.testing.assert_allclose(picked, personal, atol=1e-12)
 
 
 def test_owners_pick_a_penalty_on_their_own_records_alone() -> None:
     owners = assign_owners(SMALL, 4, 0)
-    used, owners = SMALL.select(np.flatnonzero(owners >= 0)), owners[owners >= 0]
+    records, owners = SMALL.select(np.flatnonzero(owners >= 0)), owners[owners >= 0]
     options = TrainingOptions(personal_steps=100)
     shared = np.zeros((4, 7))
-    whole = choose_and_fit_personal(used, owners, 4, shared, options)
+    personal = choose_and_fit_personal(records, owners, 4, shared, options)
     rows = np.flatnonzero(owners == 2)
-    by_itself = choose_and_fit_personal(
-        used.select(rows), np.zeros(rows.size, dtype=np.int64), 1, shared, options
+    single_owner = choose_and_fit_personal(
+        records.select(rows), np.zeros(rows.size, dtype=np.int64), 1, shared, options
     )
-    np.testing.assert_allclose(whole[2], by_itself[0], atol=1e-10)
-    losses = average_losses(pad_units(used, owners, 4), whole)
-    assert losses[2] == pytest.approx(average_loss(whole[2], used, rows))
+    np.testing.assert_allclose(personal[2], single_owner[0], atol=1e-10)
+    losses = average_losses(pad_units(records, owners, 4), personal)
+    assert losses[2] == pytest.approx(average_loss(personal[2], records, rows))
 
 
 def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
     rng = np.random.default_rng(4)
     gradients = rng.standard_normal((40, 3, 5)) * np.exp(rng.normal(0, 3, 40))[:, None, None]
-    whole = sum_clipped(gradients, 0.7)
+    clipped_sum = sum_clipped(gradients, 0.7)
     for unit in range(40):
         without = sum_clipped(np.delete(gradients, unit, axis=0), 0.7)
-        assert np.linalg.norm(whole - without) <= 0.7 * (1.0 + 1e-12)
+        assert np.linalg.norm(clipped_sum - without) <= 0.7 * (1.0 + 1e-12)
     # The short way for units of one record is the long one.
     records = pad_units(SMALL, np.arange(300), 300)
     options = TrainingOptions(steps=3, clip=0.05)
@@ -186,13 +184,14 @@ def release_leanings(present: bool, unit_size: int, noise: float, seed: int) -> 
     features[4:] = 1.0
     data = LabelledRecords(features, np.zeros(count, dtype=np.int64), 2, "canary")
     units = np.r_[np.arange(4), np.full(count - 4, 4)]
-    at = pad_units(data, units, 5)
+    units_padded = pad_units(data, units, 5)
     options = TrainingOptions(steps=STEPS, clip=CANARY, rate=0.1)
     rng = np.random.default_rng(seed)
-    found = [
-        fit_shared(at, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group=noise) for _ in range(RUNS)
+    releases = [
+        fit_shared(units_padded, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group=noise)
+        for _ in range(RUNS)
     ]
-    return np.array([w[1, 0] - w[0, 0] for w in found])
+    return np.array([w[1, 0] - w[0, 0] for w in releases])
 
 
 @pytest.mark.parametrize("unit_size", [1, 3])
@@ -203,8 +202,8 @@ def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) 
         release_leanings(False, unit_size, 1.0, 12),
     )
     middle = float(np.mean(release_leanings(False, unit_size, 1.0, 13)))
-    shown = shown_epsilon(record, neighbour, middle, 1e-5, 1.0 - 1e-6)
-    assert shown.epsilon <= 1.0
+    audit = shown_epsilon(record, neighbour, middle, 1e-5, 1.0 - 1e-6)
+    assert audit.epsilon <= 1.0
     # The audit has teeth: with an eighth of the noise it shows that 1 does not hold. The two sides lie μ = 2.1 apart
     # there (one Gaussian of sensitivity 1 and sd 3.73/8), 1,500 runs of either; e is passed by far.
     record, neighbour = (
@@ -212,11 +211,8 @@ def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) 
         release_leanings(False, unit_size, 0.125, 15),
     )
     spread = float(np.std(release_leanings(False, unit_size, 0.125, 16)))
-    found = shown_epsilon(record, neighbour, middle - 2.0 * spread, 1e-5, 1.0 - 1e-6)
-    assert found.epsilon > 1.0
-
-
-# --- records and owners ----------------------------------------------------------------------------------------
+    broken_audit = shown_epsilon(record, neighbour, middle - 2.0 * spread, 1e-5, 1.0 - 1e-6)
+    assert broken_audit.epsilon > 1.0
 
 
 def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
@@ -239,9 +235,8 @@ def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
 
 def test_of_two_populations_every_other_owner_has_one() -> None:
     owners = assign_owners(SMALL, 6, 0)
-    assert SMALL.groups is not None
-    kept = owners >= 0
-    np.testing.assert_array_equal(owners[kept] % 2, SMALL.groups[kept])
+    has_owner = owners >= 0
+    np.testing.assert_array_equal(owners[has_owner] % 2, SMALL.groups[has_owner])
 
 
 def test_records_of_norm_above_1_are_refused() -> None:
@@ -271,20 +266,18 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     assert (data.num_classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
     learn, test = split_records(data, 1)
     assert assign_owners(learn, 99, 1) is learn.owners
-    assert learn.owners is not None
     assert test.num_owners == 4
-    found = run_study(Study((4,), (1.0,), seeds=(1,)), data)
-    assert found.share_done == 1.0
-    assert found.average(Form.NON_PRIVATE)[0, 0] > 0.6
-    many = np.arange(30)
+    result = run_study(Study((4,), (1.0,), seeds=(1,)), data)
+    assert result.share_done == 1.0
+    assert result.average(Form.NON_PRIVATE)[0, 0] > 0.6
+    row_numbers = np.arange(30)
     for wrong, words in (
-        (build_table(many, np.tile([0, 1], 15)), "30 different values"),
-        (build_table(many % 3, np.zeros(30, dtype=np.int64)), "1,000 owners; got 1"),
+        (build_table(row_numbers, np.tile([0, 1], 15)), "30 different values"),
+        (build_table(row_numbers % 3, np.zeros(30, dtype=np.int64)), "1,000 owners; got 1"),
     ):
         with pytest.raises(InvalidInput, match=words):
             read_table(wrong)
     huge = build_table(labels, owners)
-    assert huge.table is not None
     grown = huge.table.features.copy()
     grown[3, 0] = 1e308  # Its norm overflows: divided by it, the record would be a zero record.
     with pytest.raises(InvalidInput, match="beyond 1e\\+150"):
@@ -294,28 +287,27 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
         read_table(build_table(np.arange(uneven.size) % 2, uneven))
 
 
-# --- the study -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("owners", [[0, 1], [0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]])
 def test_owners_of_a_few_records_each_are_trained_too(owners: list[int]) -> None:
     # With fewer than five records nobody holds any back to pick a penalty on; with two, one is left to test on.
-    of = np.array(owners)
-    data = read_table(build_table(np.arange(of.size) % 2, of))
+    owner_codes = np.array(owners)
+    data = read_table(build_table(np.arange(owner_codes.size) % 2, owner_codes))
     options = TrainingOptions(steps=2, plain_steps=2, personal_steps=2)
-    found = run_study(Study((data.num_owners,), (1.0,), (3,), options=options), data)
-    assert found.share_done == 1.0
-    assert (found.num_records, found.num_tests) == (
-        of.size - max(round(of.size / 5), 1),
-        max(round(of.size / 5), 1),
+    result = run_study(Study((data.num_owners,), (1.0,), (3,), options=options), data)
+    assert result.share_done == 1.0
+    assert (result.num_records, result.num_tests) == (
+        owner_codes.size - max(round(owner_codes.size / 5), 1),
+        max(round(owner_codes.size / 5), 1),
     )
     # Everybody keeps the strongest penalty.
     personal = choose_and_fit_personal(
-        data, of, data.num_owners, np.zeros((2, data.features.shape[1])), options
+        data, owner_codes, data.num_owners, np.zeros((2, data.features.shape[1])), options
     )
-    only = replace(options, penalties=(0.1,))
-    again = choose_and_fit_personal(data, of, data.num_owners, np.zeros((2, data.features.shape[1])), only)
-    assert np.array_equal(personal, again)
+    single_penalty = replace(options, penalties=(0.1,))
+    refitted = choose_and_fit_personal(
+        data, owner_codes, data.num_owners, np.zeros((2, data.features.shape[1])), single_penalty
+    )
+    assert np.array_equal(personal, refitted)
 
 
 def test_users_are_stretches_of_an_owner_s_records() -> None:
@@ -330,25 +322,25 @@ def test_users_are_stretches_of_an_owner_s_records() -> None:
 
 
 def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
-    told: list[float] = []
+    shares: list[float] = []
     study = Study((4, 64), (1.0,), seeds=(1,))
-    found = run_study(study, Records.DIGITS, lambda share, _: told.append(share))
-    assert found.share_done == 1.0
-    assert told == sorted(told)
-    assert len(told) == 10
-    assert (found.num_records, found.num_tests, found.num_parameters) == (1438, 359, 650)
-    joint, full, alone = (found.average(form)[0] for form in (Form.JOINT, Form.FULL, Form.SEPARATE))
-    assert found.compare(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
-    assert found.compare(Form.JOINT, Form.SEPARATE)[0, 1] == 1.0  # where owners have few records
+    result = run_study(study, Records.DIGITS, lambda share, _: shares.append(share))
+    assert result.share_done == 1.0
+    assert shares == sorted(shares)
+    assert len(shares) == 10
+    assert (result.num_records, result.num_tests, result.num_parameters) == (1438, 359, 650)
+    joint, full, alone = (result.average(form)[0] for form in (Form.JOINT, Form.FULL, Form.SEPARATE))
+    assert result.compare(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
+    assert result.compare(Form.JOINT, Form.SEPARATE)[0, 1] == 1.0  # where owners have few records
     assert joint[1] - alone[1] > 0.05
-    plain = found.average(Form.NON_PRIVATE)[0]
-    assert np.all(plain >= full)
-    assert np.all(found.average(Form.NON_PRIVATE_PERSONAL) > 0.9)
+    non_private = result.average(Form.NON_PRIVATE)[0]
+    assert np.all(non_private >= full)
+    assert np.all(result.average(Form.NON_PRIVATE_PERSONAL) > 0.9)
 
     count = iter(range(10**6))
-    part = run_study(study, Records.DIGITS, should_stop=lambda: next(count) > 400)
-    assert 0.0 < part.share_done < 1.0
-    assert np.isnan(part.average(Form.JOINT)).any()
+    stopped = run_study(study, Records.DIGITS, should_stop=lambda: next(count) > 400)
+    assert 0.0 < stopped.share_done < 1.0
+    assert np.isnan(stopped.average(Form.JOINT)).any()
 
 
 def test_at_user_and_owner_level_the_noise_is_that_of_the_unit() -> None:
@@ -379,9 +371,9 @@ def test_a_replaced_unit_is_worth_what_twice_the_sensitivity_is(delta, printed):
 
     sigma = brentq(lambda s: delta_of(1.0, 1.0, s) - delta, 0.5, 50.0, xtol=1e-12)
     expected = brentq(lambda e: delta_of(e, 2.0, sigma) - delta, 0.5, 10.0, xtol=1e-12)
-    found = compute_replaced_epsilon(1.0, delta)
-    assert found == pytest.approx(expected, rel=1e-6)
-    assert found == pytest.approx(printed, abs=0.005)
+    replaced_epsilon = compute_replaced_epsilon(1.0, delta)
+    assert replaced_epsilon == pytest.approx(expected, rel=1e-6)
+    assert replaced_epsilon == pytest.approx(printed, abs=0.005)
 
 
 def test_zeroing_a_unit_moves_a_step_by_its_clip_and_replacing_it_by_twice_that():

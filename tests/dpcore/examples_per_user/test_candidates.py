@@ -1,7 +1,5 @@
 """Bounds and ways compared: sums against one user after another, edges, and the estimate against a simulated mean."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,26 +16,24 @@ HISTOGRAM = ContributionHistogram.from_counts(COUNTS)
 
 
 def make_parameters(**settings: object) -> ExamplesParameters:
-    return ExamplesParameters(**{"epsilon": 2.0, "batch_size": 6.0, "steps": 20, "dimension": 40, **settings})  # type: ignore[arg-type]
+    return ExamplesParameters(**{"epsilon": 2.0, "batch_size": 6.0, "steps": 20, "dimension": 40, **settings})
 
 
 def evaluate_known(way: Sampling, bound: int, sigma: float, **settings: object) -> Candidate:
-    found = evaluate_candidate(HISTOGRAM, make_parameters(**settings), way, bound, sigma)
-    assert found is not None
-    return found
+    return evaluate_candidate(HISTOGRAM, make_parameters(**settings), way, bound, sigma)
 
 
 def test_sums_over_the_histogram_are_those_over_users() -> None:
-    kept = np.minimum(COUNTS, 3)
-    found = evaluate_known(Sampling.EXAMPLES, 3, 1.5, gradient_similarity=0.3)
-    assert found.kept_examples == kept.sum() == 17
-    assert found.kept_share == pytest.approx(17 / 39)
-    assert found.rate == 0.353  # 6/17 to three digits, as it stands in a program
-    assert found.data_error**2 == pytest.approx(0.7 / 17 + 0.3 * (kept**2).sum() / 17**2)
-    assert found.noise == pytest.approx(1.5 / 6.0)
+    kept_examples = np.minimum(COUNTS, 3)
+    candidate = evaluate_known(Sampling.EXAMPLES, 3, 1.5, gradient_similarity=0.3)
+    assert candidate.kept_examples == kept_examples.sum() == 17
+    assert candidate.kept_share == pytest.approx(17 / 39)
+    assert candidate.rate == 0.353  # 6/17 to three digits, as it stands in a program
+    assert candidate.data_error**2 == pytest.approx(0.7 / 17 + 0.3 * (kept_examples**2).sum() / 17**2)
+    assert candidate.noise == pytest.approx(1.5 / 6.0)
     users = evaluate_known(Sampling.USERS, 3, 1.5, gradient_similarity=0.3)
     assert users.divisor == pytest.approx(0.353 * 8)
-    assert users.norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept).mean())
+    assert users.norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept_examples).mean())
     assert users.noise == pytest.approx(1.5 * users.norm / users.divisor)
 
 
@@ -45,31 +41,35 @@ def test_sums_over_the_histogram_are_those_over_users() -> None:
 def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
     """Gradients of norm 1 on average, T noisy means of drawn batches, averaged: 4,000 of them, simulated."""
     rng, runs, sigma, r, dimension = np.random.default_rng(5), 4000, 0.8, 0.4, 40
-    of = evaluate_known(way, 3, sigma, gradient_similarity=r, steps=4)
-    kept = np.minimum(COUNTS, 3)
-    user = np.repeat(np.arange(kept.size), kept)
+    candidate = evaluate_known(way, 3, sigma, gradient_similarity=r, steps=4)
+    kept_examples = np.minimum(COUNTS, 3)
+    user = np.repeat(np.arange(kept_examples.size), kept_examples)
     squared = np.empty(runs)
     for run in range(runs):
-        shared = rng.normal(scale=math.sqrt(r / dimension), size=(kept.size, dimension))
-        own = rng.normal(scale=math.sqrt((1.0 - r) / dimension), size=(user.size, dimension))
-        gradients = shared[user] + own
+        shared_parts = rng.normal(scale=math.sqrt(r / dimension), size=(kept_examples.size, dimension))
+        own_parts = rng.normal(scale=math.sqrt((1.0 - r) / dimension), size=(user.size, dimension))
+        gradients = shared_parts[user] + own_parts
         scale = 1.0
         if way is Sampling.USERS:
-            totals = np.zeros((kept.size, dimension))
+            totals = np.zeros((kept_examples.size, dimension))
             np.add.at(totals, user, gradients)
-            gradients, scale = totals / kept[:, None], of.norm
-        drawn = (rng.random((4, len(gradients))) < of.rate).astype(float)
-        steps = (drawn @ gradients + rng.normal(scale=sigma * scale, size=(4, dimension))) / of.divisor
+            gradients, scale = totals / kept_examples[:, None], candidate.norm
+        is_drawn = (rng.random((4, len(gradients))) < candidate.rate).astype(float)
+        steps = (
+            is_drawn @ gradients + rng.normal(scale=sigma * scale, size=(4, dimension))
+        ) / candidate.divisor
         squared[run] = (steps.mean(axis=0) ** 2).sum()
     expected = squared.mean()
     # Five standard errors, and what the rounding of the rate leaves.
-    assert of.error**2 == pytest.approx(expected, abs=5.0 * squared.std() / math.sqrt(runs) + 2e-3 * expected)
+    assert candidate.error**2 == pytest.approx(
+        expected, abs=5.0 * squared.std() / math.sqrt(runs) + 2e-3 * expected
+    )
 
 
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
-    found = compare_candidates(HISTOGRAM, make_parameters(batch_size=16.0))
-    assert found.too_small == (1, 2)
-    assert all(one.bound >= 3 for of in found.candidates.values() for one in of)
+    comparison = compare_candidates(HISTOGRAM, make_parameters(batch_size=16.0))
+    assert comparison.too_small == (1, 2)
+    assert all(one.bound >= 3 for of in comparison.candidates.values() for one in of)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
         compare_candidates(HISTOGRAM, make_parameters(batch_size=40.0))
 
@@ -83,30 +83,27 @@ def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
 
 
 def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
-    found = compare_candidates(ContributionHistogram([1], [500]), make_parameters())
-    (examples,), (users,) = (
-        found.candidates[Sampling.EXAMPLES],
-        found.candidates[Sampling.USERS],
-    )
+    comparison = compare_candidates(ContributionHistogram([1], [500]), make_parameters())
+    (examples,), (users,) = (comparison.candidates[Sampling.EXAMPLES], comparison.candidates[Sampling.USERS])
     assert examples.multiplier == users.multiplier
     assert examples.error == pytest.approx(users.error, rel=1e-3)
-    assert found.best.sampling is Sampling.EXAMPLES
+    assert comparison.best.sampling is Sampling.EXAMPLES
 
 
 def test_one_user_and_a_full_batch() -> None:
-    found = compare_candidates(ContributionHistogram([7], [1]), make_parameters(batch_size=7.0))
-    assert [one.bound for one in found.candidates[Sampling.USERS]] == [7]
-    assert found.best.rate == 1.0
-    assert not found.best.is_upper_bound
+    comparison = compare_candidates(ContributionHistogram([7], [1]), make_parameters(batch_size=7.0))
+    assert [one.bound for one in comparison.candidates[Sampling.USERS]] == [7]
+    assert comparison.best.rate == 1.0
+    assert not comparison.best.is_upper_bound
 
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
-        found = compare_candidates(HISTOGRAM, make_parameters(sampling=way))
-        assert found.best.sampling is way
-        assert found.best.error == min(one.error for one in found.candidates[way])
-        low, high = found.find_near_optimal()
-        assert low <= found.best.bound <= high
+        comparison = compare_candidates(HISTOGRAM, make_parameters(sampling=way))
+        assert comparison.best.sampling is way
+        assert comparison.best.error == min(one.error for one in comparison.candidates[way])
+        low, high = comparison.find_near_optimal()
+        assert low <= comparison.best.bound <= high
 
 
 def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
@@ -121,11 +118,11 @@ def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
 
 
 def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
-    of = compare_candidates(HISTOGRAM, make_parameters()).candidates[Sampling.USERS][3]
-    alike = candidates.replace_similarity(HISTOGRAM, make_parameters(), of, 1.0)
-    diverse = candidates.replace_similarity(HISTOGRAM, make_parameters(), of, 0.0)
-    assert alike.multiplier == diverse.multiplier == of.multiplier
-    assert diverse.noise < of.noise < alike.noise
+    candidate = compare_candidates(HISTOGRAM, make_parameters()).candidates[Sampling.USERS][3]
+    alike = candidates.replace_similarity(HISTOGRAM, make_parameters(), candidate, 1.0)
+    diverse = candidates.replace_similarity(HISTOGRAM, make_parameters(), candidate, 0.0)
+    assert alike.multiplier == diverse.multiplier == candidate.multiplier
+    assert diverse.noise < candidate.noise < alike.noise
     assert alike.norm == 1.0
 
 

@@ -1,7 +1,5 @@
 """Training on the digits: clipped sums by a loop, bounds kept, parts apart, and that noise costs accuracy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

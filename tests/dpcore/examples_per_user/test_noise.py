@@ -1,7 +1,5 @@
 """The noise of both ways of sampling, against dp-accounting, closed forms and integrals over the plane."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -36,18 +34,18 @@ def epsilon_of_dp_accounting(
 def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
     examples: int, rate: float, steps: int, epsilon: float, expected: float
 ) -> None:
-    found = noise.find_multiplier(examples, rate, epsilon, 1e-6, steps)
-    assert found == pytest.approx(expected, rel=5e-3)
-    spent = epsilon_of_dp_accounting(found, examples, rate, steps, 1e-6, 2e-3)
-    assert 0.98 * epsilon <= spent <= epsilon * (1.0 + 1e-9)
-    assert found <= noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps) <= 1.15 * found
+    multiplier = noise.find_multiplier(examples, rate, epsilon, 1e-6, steps)
+    assert multiplier == pytest.approx(expected, rel=5e-3)
+    epsilon_spent = epsilon_of_dp_accounting(multiplier, examples, rate, steps, 1e-6, 2e-3)
+    assert 0.98 * epsilon <= epsilon_spent <= epsilon * (1.0 + 1e-9)
+    assert multiplier <= noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps) <= 1.15 * multiplier
 
 
 @pytest.mark.parametrize(("examples", "expected"), [(4, 1.361), (16, 4.089)])
 def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> None:
     # ε falls at least as fast as noise grows: what is right to 0.5 % in ε is so in the noise.
-    spent = noise.bound_epsilon(expected, examples, 0.02, 100, 1e-6, 3e-3)
-    assert spent == pytest.approx(4.0, rel=5e-3)
+    epsilon_spent = noise.bound_epsilon(expected, examples, 0.02, 100, 1e-6, 3e-3)
+    assert epsilon_spent == pytest.approx(4.0, rel=5e-3)
     assert expected <= noise.bound_multiplier(examples, 0.02, 4.0, 1e-6, 100) <= 1.15 * expected
 
 
@@ -62,9 +60,10 @@ def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> No
 def test_the_quick_bound_never_spends_more_than_it_says(
     examples: int, rate: float, epsilon: float, steps: int, delta: float
 ) -> None:
-    found = noise.bound_multiplier(examples, rate, epsilon, delta, steps)
+    multiplier = noise.bound_multiplier(examples, rate, epsilon, delta, steps)
     assert (
-        noise.bound_epsilon(found, examples, rate, steps, delta, noise.choose_grid(epsilon, steps)) <= epsilon
+        noise.bound_epsilon(multiplier, examples, rate, steps, delta, noise.choose_grid(epsilon, steps))
+        <= epsilon
     )
 
 
@@ -85,16 +84,18 @@ def test_divergences_of_whole_orders_are_sums(examples: int, rate: float, sigma:
     k = np.arange(examples + 1.0)
     weights = binom.logpmf(k, examples, rate)
     # E_Q[w²] = Σ b_j b_k e^(jk/σ²): the integral of two shifted normals over the one at 0.
-    second = np.logaddexp.reduce((weights[:, None] + weights + np.outer(k, k) / sigma**2).ravel())
-    found = compute_divergences(DensityRatio(compute_log_weights(examples, rate), sigma), np.array([2.0]))[0]
-    assert found >= second * (1.0 - 1e-9)  # the larger of both directions
+    second_order = np.logaddexp.reduce((weights[:, None] + weights + np.outer(k, k) / sigma**2).ravel())
+    divergence = compute_divergences(
+        DensityRatio(compute_log_weights(examples, rate), sigma), np.array([2.0])
+    )[0]
+    assert divergence >= second_order * (1.0 - 1e-9)  # the larger of both directions
     if examples <= 16:
         pairs = k[:, None, None] * k[:, None] + k[:, None, None] * k + k[:, None] * k
         logs = weights[:, None, None] + weights[:, None] + weights + pairs / sigma**2
-        third = np.logaddexp.reduce(logs.ravel()) / 2.0
+        third_order = np.logaddexp.reduce(logs.ravel()) / 2.0
         assert compute_divergences(DensityRatio(compute_log_weights(examples, rate), sigma), np.array([3.0]))[
             0
-        ] == pytest.approx(third, rel=1e-8)
+        ] == pytest.approx(third_order, rel=1e-8)
 
 
 def test_the_other_direction_against_an_integral_by_hand() -> None:
@@ -107,8 +108,10 @@ def test_the_other_direction_against_an_integral_by_hand() -> None:
     density = np.exp((1.0 - order) * log - x**2 / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
     by_hand = math.log(float(density.sum()) * (x[1] - x[0]))
     ratio = DensityRatio(compute_log_weights(examples, rate), sigma)
-    found = noise._integrate_powers(ratio, ratio.find_lower_end(order), 10.0, np.array([1.0 - order]))[0]
-    assert found == pytest.approx(by_hand, rel=1e-9)
+    log_integral = noise._integrate_powers(ratio, ratio.find_lower_end(order), 10.0, np.array([1.0 - order]))[
+        0
+    ]
+    assert log_integral == pytest.approx(by_hand, rel=1e-9)
 
 
 def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
@@ -120,12 +123,12 @@ def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
     def deltas(
         first: tuple[float, float], second: tuple[float, float], sigma: float, rate: float
     ) -> list[float]:
-        def normal(at: tuple[float, float]) -> np.ndarray:
-            squared = (x - at[0]) ** 2 + (y - at[1]) ** 2
+        def normal(centre: tuple[float, float]) -> np.ndarray:
+            squared = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
             return np.exp(-squared / (2.0 * sigma**2)) / (2.0 * math.pi * sigma**2)
 
-        both = (first[0] + second[0], first[1] + second[1])
-        p = (1.0 - rate) ** 2 * normal((0.0, 0.0)) + rate**2 * normal(both)
+        sum_of_both = (first[0] + second[0], first[1] + second[1])
+        p = (1.0 - rate) ** 2 * normal((0.0, 0.0)) + rate**2 * normal(sum_of_both)
         p += rate * (1.0 - rate) * (normal(first) + normal(second))
         q = normal((0.0, 0.0))
         return [
@@ -139,18 +142,18 @@ def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
         for angle in (0.5, 1.6, math.pi):
             for length in (0.5, 1.0):
                 second = (length * math.cos(angle), length * math.sin(angle))
-                found = deltas((1.0, 0.0), second, sigma, rate)
-                assert all(one <= most + 1e-9 for one, most in zip(found, worst, strict=True))
+                deltas_apart = deltas((1.0, 0.0), second, sigma, rate)
+                assert all(one <= alike + 1e-9 for one, alike in zip(deltas_apart, worst, strict=True))
 
 
 def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:
     weights, sigma = compute_log_weights(128, 0.003), 17.73
     orders = noise.choose_orders(1.0, 1e-6)
-    moved = np.where(weights > math.log(1e-16), weights, -1e6)
-    moved[-1] = math.log(1e-16)
-    whole = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders)
-    assert whole <= 1.01
-    assert noise.compute_epsilon(moved, sigma, 100, 1e-6, orders) > 2.0 * whole
+    moved_weights = np.where(weights > math.log(1e-16), weights, -1e6)
+    moved_weights[-1] = math.log(1e-16)
+    epsilon_of_all = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders)
+    assert epsilon_of_all <= 1.01
+    assert noise.compute_epsilon(moved_weights, sigma, 100, 1e-6, orders) > 2.0 * epsilon_of_all
 
 
 def test_orders_reach_as_far_as_a_small_epsilon_needs() -> None:
@@ -172,43 +175,45 @@ def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
 
     All examples point one way. Held against what is said where q is a constant: 0.418.
     """
-    kept, bound, batch, sigma, delta = 50, 4, 25, 20.0, 1e-5
-    said = noise.bound_epsilon(sigma, bound, batch / kept, 1, delta, 1e-3)
+    num_examples, bound, batch, sigma, delta = 50, 4, 25, 20.0, 1e-5
+    stated_epsilon = noise.bound_epsilon(sigma, bound, batch / num_examples, 1, delta, 1e-3)
     x = np.linspace(-150.0, 200.0, 2001)
 
-    def density(examples: int, moved: np.ndarray) -> np.ndarray:
+    def density(examples: int, shifts: np.ndarray) -> np.ndarray:
         weights = binom.pmf(np.arange(examples + 1), examples, batch / examples)
-        at = np.exp(-((x[:, None] - moved) ** 2) / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
-        return np.asarray(at @ weights)
+        densities = np.exp(-((x[:, None] - shifts) ** 2) / (2.0 * sigma**2)) / (
+            sigma * math.sqrt(2.0 * math.pi)
+        )
+        return np.asarray(densities @ weights)
 
     # The user's 4 examples have gradient 1, all others −1: who leaves moves the sum, and so do the others' new rates.
-    others = kept - bound
-    k, j = np.meshgrid(np.arange(others + 1), np.arange(bound + 1))
-    both = binom.pmf(k, others, batch / kept) * binom.pmf(j, bound, batch / kept)
+    num_others = num_examples - bound
+    k, j = np.meshgrid(np.arange(num_others + 1), np.arange(bound + 1))
+    probabilities = binom.pmf(k, num_others, batch / num_examples) * binom.pmf(j, bound, batch / num_examples)
     with_user = sum(
         weight * np.exp(-((x - (up - down)) ** 2) / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
-        for weight, up, down in zip(both.ravel(), j.ravel(), k.ravel(), strict=True)
+        for weight, up, down in zip(probabilities.ravel(), j.ravel(), k.ravel(), strict=True)
     )
-    without = density(others, -np.arange(others + 1.0))
+    without = density(num_others, -np.arange(num_others + 1.0))
     step = x[1] - x[0]
 
     def epsilon(p: np.ndarray, q: np.ndarray) -> float:
         low, high = 0.0, 5.0
         for _ in range(60):
             middle = (low + high) / 2.0
-            spent = float(np.maximum(p - math.exp(middle) * q, 0.0).sum()) * step
-            low, high = (middle, high) if spent > delta else (low, middle)
+            delta_spent = float(np.maximum(p - math.exp(middle) * q, 0.0).sum()) * step
+            low, high = (middle, high) if delta_spent > delta else (low, middle)
         return high
 
     true = max(epsilon(with_user, without), epsilon(without, with_user))
-    assert true > 1.5 * said
+    assert true > 1.5 * stated_epsilon
 
 
 @pytest.mark.parametrize("examples", [1, 5, 4096])
 def test_a_full_batch_is_one_gaussian(examples: int) -> None:
     exact = examples * math.sqrt(30.0) * compute_gaussian_sigma(1.0, 1e-6)
-    for found in (noise.find_multiplier, noise.bound_multiplier):
-        assert found(examples, 1.0, 1.0, 1e-6, 30) == pytest.approx(exact, rel=1e-9)
+    for find in (noise.find_multiplier, noise.bound_multiplier):
+        assert find(examples, 1.0, 1.0, 1e-6, 30) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -222,18 +227,18 @@ def test_a_full_batch_is_one_gaussian(examples: int) -> None:
     ],
 )
 def test_far_out_settings_have_an_answer(examples: int, rate: float, epsilon: float, steps: int) -> None:
-    found = noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps)
-    assert math.isfinite(found)
+    multiplier = noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps)
+    assert math.isfinite(multiplier)
     weights, orders = compute_log_weights(examples, rate), noise.choose_orders(epsilon, 1e-6)
-    assert noise.compute_epsilon(weights, found, steps, 1e-6, orders) <= epsilon
-    assert noise.compute_epsilon(weights, found / 1.01, steps, 1e-6, orders) > epsilon
+    assert noise.compute_epsilon(weights, multiplier, steps, 1e-6, orders) <= epsilon
+    assert noise.compute_epsilon(weights, multiplier / 1.01, steps, 1e-6, orders) > epsilon
 
 
 def test_more_examples_or_a_higher_rate_never_need_less_noise() -> None:
     by_bound = [noise.bound_multiplier(2**i, 0.03, 2.0, 1e-6, 50) for i in range(9)]
     by_rate = [noise.bound_multiplier(4, 0.03 * 2**i, 2.0, 1e-6, 50) for i in range(5)]
-    for found in (by_bound, by_rate):
-        assert all(np.diff(found) > 0.0)
+    for multipliers in (by_bound, by_rate):
+        assert all(np.diff(multipliers) > 0.0)
 
 
 def test_what_is_moved_in_the_accounting_by_losses_is_moved_upwards() -> None:
@@ -242,17 +247,17 @@ def test_what_is_moved_in_the_accounting_by_losses_is_moved_upwards() -> None:
     assert len(k) < 60
     assert math.fsum(weights) == pytest.approx(1.0, abs=1e-12)
     # Stochastically larger: no upper tail is lighter than the binomial's.
-    above = np.cumsum(weights[::-1])[::-1]
-    assert (above >= binom.sf(np.array(k) - 1.0, 200, 0.01) * (1.0 - 1e-9)).all()
+    upper_tails = np.cumsum(weights[::-1])[::-1]
+    assert (upper_tails >= binom.sf(np.array(k) - 1.0, 200, 0.01) * (1.0 - 1e-9)).all()
 
 
 def test_a_search_that_is_stopped_has_no_result() -> None:
-    asked = 0
+    num_asked = 0
 
     def stop() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > 1
+        nonlocal num_asked
+        num_asked += 1
+        return num_asked > 1
 
     assert noise.find_multiplier(1, 0.3, 1.0, 1e-6, 10, stop) is None
-    assert asked == 2
+    assert num_asked == 2

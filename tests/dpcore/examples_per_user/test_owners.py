@@ -1,7 +1,5 @@
 """Records of several owners: brute force on small tables, proofs that hold, and noise where contents are replaced."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools
@@ -27,10 +25,10 @@ from dpcore.examples_per_user.owners import (
 )
 
 
-def count_by_brute_force(of: Ownership, bound: int) -> int:
+def count_by_brute_force(ownership: Ownership, bound: int) -> int:
     """The most records, by all choices."""
-    lists = [of.user[of.record == record].tolist() for record in range(of.num_records)]
-    for size in range(of.num_records, 0, -1):
+    lists = [ownership.user[ownership.record == record].tolist() for record in range(ownership.num_records)]
+    for size in range(ownership.num_records, 0, -1):
         for chosen in itertools.combinations(lists, size):
             if np.bincount(np.concatenate([np.array(one) for one in chosen])).max() <= bound:
                 return size
@@ -47,62 +45,66 @@ def draw_small_ownership(rng: np.random.Generator) -> Ownership:
     )
 
 
-def count_heaviest(found: RecordSelection) -> int:
+def count_heaviest(selection: RecordSelection) -> int:
     """Records kept of the user who has most."""
-    of = found.ownership
-    return int(np.bincount(of.user[found.is_kept[of.record]], minlength=1).max())
+    ownership = selection.ownership
+    return int(np.bincount(ownership.user[selection.is_kept[ownership.record]], minlength=1).max())
 
 
 def test_small_tables_by_brute_force() -> None:
     rng = np.random.default_rng(11)
     reached = 0
     for _ in range(60):
-        of, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
-        found, most = select_most(of, bound), count_by_brute_force(of, bound)
-        assert count_heaviest(found) <= bound
-        assert found.count <= most <= found.at_most
-        reached += found.count == most
+        ownership, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
+        selection, most = select_most(ownership, bound), count_by_brute_force(ownership, bound)
+        assert count_heaviest(selection) <= bound
+        assert selection.count <= most <= selection.at_most
+        reached += selection.count == most
     assert reached >= 55
 
 
 def test_any_prices_prove_no_less_than_there_is() -> None:
     rng = np.random.default_rng(12)
     for _ in range(40):
-        of, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
-        most = count_by_brute_force(of, bound)
-        for prices in (np.zeros(of.num_users), rng.random(of.num_users), np.ones(of.num_users)):
-            assert bound_selection(of, bound, np.rint(prices * PRICE_UNIT).astype(np.int64)) >= most
+        ownership, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
+        most = count_by_brute_force(ownership, bound)
+        for prices in (
+            np.zeros(ownership.num_users),
+            rng.random(ownership.num_users),
+            np.ones(ownership.num_users),
+        ):
+            assert bound_selection(ownership, bound, np.rint(prices * PRICE_UNIT).astype(np.int64)) >= most
     with pytest.raises(InvalidInput, match="at least 0"):
-        bound_selection(of, 1, np.full(of.num_users, -1))
+        bound_selection(ownership, 1, np.full(ownership.num_users, -1))
 
 
 def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_most() -> None:
-    of = generate_ownership(100_000, 19_000, seed=3)
-    found = select_most(of, 5)
-    assert count_heaviest(found) <= 5
-    assert 0.0 <= found.gap <= 5e-3
-    columns = tabulate_owners(found)
+    ownership = generate_ownership(100_000, 19_000, seed=3)
+    selection = select_most(ownership, 5)
+    assert count_heaviest(selection) <= 5
+    assert 0.0 <= selection.gap <= 5e-3
+    columns = tabulate_owners(selection)
     assert sum(columns["Records"]) == 100_000
-    assert sum(columns["Kept"]) == found.count
+    assert sum(columns["Kept"]) == selection.count
     assert max(columns["Share kept"]) <= 1.0
 
 
 def test_one_owner_each_is_a_sum_of_minima() -> None:
     users = np.array([0, 0, 0, 1, 1, 2])
-    found = select_most(Ownership.from_pairs(np.arange(6), users), 2)
-    assert found.count == found.at_most == 2 + 2 + 1
-    assert found.gap == 0.0
+    selection = select_most(Ownership.from_pairs(np.arange(6), users), 2)
+    assert selection.count == selection.at_most == 2 + 2 + 1
+    assert selection.gap == 0.0
 
 
 def test_lines_that_stand_twice_count_once_and_a_record_of_nobody_is_refused() -> None:
-    of = Ownership.from_pairs(["a", "a", "b", "a"], ["x", "x", "x", "y"])
-    assert of.owners.tolist() == [2, 1]
+    ownership = Ownership.from_pairs(["a", "a", "b", "a"], ["x", "x", "x", "y"])
+    assert ownership.owners.tolist() == [2, 1]
     with pytest.raises(InvalidInput, match="owners are empty"):
         Ownership.from_pairs(["a", "b"], ["x", " "])
     with pytest.raises(InvalidInput, match="same length"):
         Ownership.from_pairs(["a"], [])
     with pytest.raises(InvalidInput, match="whole number"):
-        select_most(of, 0)
+        select_most(ownership, 0)
 
 
 @pytest.mark.parametrize(("examples", "sigma"), [(1, 0.74), (4, 1.361), (4, 30.0)])
@@ -125,12 +127,9 @@ def test_the_divergence_of_replaced_contents_is_that_of_an_integral(examples: in
 def test_replaced_contents_spend_more_than_zeroed_ones() -> None:
     # By privacy losses 4.4, 6.2 and 8.2 in place of 4; Rényi accounting has each some per cent higher.
     for examples, sigma, spent in ((1, 0.74, 4.4), (4, 1.361, 6.2), (16, 4.089, 8.2)):
-        weights, orders = (
-            noise.compute_log_weights(examples, 0.02),
-            noise.choose_orders(spent, 1e-6),
-        )
-        found = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
-        assert spent <= found <= 1.25 * spent
+        weights, orders = (noise.compute_log_weights(examples, 0.02), noise.choose_orders(spent, 1e-6))
+        epsilon_spent = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
+        assert spent <= epsilon_spent <= 1.25 * spent
     zeroed, replaced = (
         noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, is_replaced=one) for one in (False, True)
     )
@@ -152,19 +151,21 @@ def test_the_program_keeps_as_many_of_a_nasty_file_as_the_core(
     ]
     text = "\n".join(["record,user", *lines, f" {lines[0].replace(',', ' , ', 1)} "])
     (tmp_path / "owners.csv").write_text(text, encoding="utf-8")
-    found = select_most(Ownership.from_pairs(*zip(*(line.split(",", 1) for line in lines), strict=True)), 3)
+    selection = select_most(
+        Ownership.from_pairs(*zip(*(line.split(",", 1) for line in lines), strict=True)), 3
+    )
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(write_owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})
     kept = pd.read_csv(tmp_path / "kept_records.csv")["record"].tolist()
     assert len(set(kept)) == len(kept)
     assert (
-        f"of 40 records kept, at most 3 of a user; no choice keeps more than {found.at_most}"
+        f"of 40 records kept, at most 3 of a user; no choice keeps more than {selection.at_most}"
         in printed.getvalue()
     )
     held = [line.split(",", 1)[1] for line in set(lines) if line.split(",", 1)[0] in kept]
     assert max(held.count(name) for name in names) <= 3
     # Ties are drawn anew each time.
-    assert abs(len(kept) - found.count) <= 1
+    assert abs(len(kept) - selection.count) <= 1
     (tmp_path / "owners.csv").write_text("record,user\nr1,  \n", encoding="utf-8")
     with pytest.raises(SystemExit, match="no owner"):
         exec(compile(write_owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})

@@ -1,7 +1,5 @@
 """Small tables of ratings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

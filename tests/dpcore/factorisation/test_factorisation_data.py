@@ -1,7 +1,5 @@
 """Tables of ratings and the generator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -56,15 +54,6 @@ def test_a_split_is_a_partition_and_both_halves_keep_their_codes() -> None:
 def test_what_is_no_table_is_refused(starts: list[int], items: list[int], values: list[float]) -> None:
     with pytest.raises(InvalidInput):
         Ratings(np.array(starts), np.array(items, np.int32), np.array(values), 5)
-
-
-def test_blocks_cover_the_table() -> None:
-    ratings = table(2, users=23)
-    blocks_seen = [(block.users, block.ratings) for block in ratings.blocks(5)]
-    assert [u.start for u, _ in blocks_seen] == [0, 5, 10, 15, 20]
-    assert blocks_seen[-1][0].stop == 23
-    assert [a.stop for _, a in blocks_seen][:-1] == [a.start for _, a in blocks_seen][1:]
-    assert blocks_seen[-1][1].stop == ratings.num_ratings
 
 
 def test_the_generator_gives_what_it_says() -> None:

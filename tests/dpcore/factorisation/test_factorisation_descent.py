@@ -1,7 +1,5 @@
 """Gradient steps: what one user moves, the gradient by finite differences, and where the steps lead without noise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

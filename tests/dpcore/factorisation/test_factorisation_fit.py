@@ -1,7 +1,5 @@
 """Alternating least squares against row by row least squares, planted factors, and symmetries."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

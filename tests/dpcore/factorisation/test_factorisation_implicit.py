@@ -1,7 +1,5 @@
 """Implicit feedback: least squares over all pairs, what one user can move, what is released, and recall."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -29,10 +27,6 @@ def dense(ratings: Ratings) -> np.ndarray:
     out = np.zeros((ratings.num_users, ratings.num_items))
     out[ratings.graph.users, ratings.items] = 1.0
     return out
-
-
-def in_full(packed_half: np.ndarray, d: int) -> np.ndarray:
-    return Sums(packed_half[None, :], np.zeros((1, d))).unfold()[0]
 
 
 def test_users_solve_least_squares_over_all_pairs() -> None:
@@ -218,12 +212,3 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     single_model = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
     repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").mean
     assert repeated[0, 0] == mean[ModelKind.ADAPTIVE][1]
-
-
-def test_a_stopped_study_keeps_what_is_finished(choices: Ratings) -> None:
-    progress_shares: list[float] = []
-    study, shares = ChoiceStudy(epsilons=(1.0,), repeats=1), progress_shares
-    result = run(choices, study, lambda share, so_far=None: shares.append(share), lambda: len(shares) > 2)
-    assert not result.finished
-    assert np.isfinite(result.recall[..., 0]).any()
-    assert np.isnan(result.list_runs(ModelKind.ADAPTIVE, "recall")).all()

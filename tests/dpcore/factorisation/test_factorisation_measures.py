@@ -1,7 +1,5 @@
 """RMSE, recall, buckets and neighbours against loops written out; intervals against scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What one user can move, and what the noise costs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -136,16 +134,6 @@ def test_every_rating_is_as_likely_to_be_drawn() -> None:
     hits = sum(keep_smallest(ratings.graph, 2, rng).astype(int) for _ in range(3_000))
     # Each of 18 ratings 1,000 times of 3,000, standard deviation 26; five of that.
     assert np.abs(hits - 1_000).max() < 130
-
-
-def test_equally_popular_items_make_adaptive_weights_uniform() -> None:
-    ratings = table(1, users=20, items=8, share=1.0)
-    counts = np.full(8, 20.0)
-    for exponent in (0.0, 0.25, 1.0):
-        adaptive = allocate(ratings, Scheme.ADAPTIVE, 8, counts, exponent, np.random.default_rng(0))
-        uniform = allocate(ratings, Scheme.UNIFORM, 8, counts, exponent, np.random.default_rng(0))
-        assert np.array_equal(adaptive.ratings.items, uniform.ratings.items)
-        assert adaptive.weights == pytest.approx(uniform.weights, rel=1e-5)
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 30), exponent=st.floats(0.0, 1.0))

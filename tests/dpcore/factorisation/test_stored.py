@@ -1,7 +1,5 @@
 """The training that was stored for the first screen of Factorisation, made again in part."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's two regression instances row by row, and every sample of sample limiting with its own least squares."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import NamedTuple
@@ -61,19 +59,19 @@ def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> S
         counts = instance.counts[instance.user_codes == user].tolist()
         num_kept = min(threshold, sum(counts))
         samples = itertools.product(*(range(count + 1) for count in counts))
-        ways = math.comb(sum(counts), num_kept)
+        num_samples = math.comb(sum(counts), num_kept)
         user_samples.append(
             [
-                (sample, math.prod(map(math.comb, counts, sample)) / ways)
+                (sample, math.prod(map(math.comb, counts, sample)) / num_samples)
                 for sample in samples
                 if sum(sample) == num_kept
             ]
         )
     outcomes = []
-    for chosen in itertools.product(*user_samples):
-        kept_counts = np.concatenate([sample for sample, _ in chosen])
+    for combination in itertools.product(*user_samples):
+        kept_counts = np.concatenate([sample for sample, _ in combination])
         users, features = instance._replace(counts=kept_counts).rows()
-        probability = math.prod(probability for _, probability in chosen)
+        probability = math.prod(probability for _, probability in combination)
         outcomes.append((probability, compute_least_squares_variance(instance, users, features)))
     probabilities, variances = np.array(outcomes).T
     is_defined = np.isfinite(variances)

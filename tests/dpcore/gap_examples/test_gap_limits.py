@@ -1,7 +1,5 @@
 """Two-group limits and the supremum, against brute force that shares no formula with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import differential_evolution

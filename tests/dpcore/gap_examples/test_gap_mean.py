@@ -1,7 +1,5 @@
 """Ratios on mean problems: closed forms, brute force over caps, the proofs on random instances."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -143,16 +141,6 @@ def test_elementary_bounds(instance: tuple[list[int], list[int], float]) -> None
     assert float(mean.capped_variance(problem, h)) <= 2.0 * best.variance * (1.0 + ROUNDING)
     rounded = mean.capped_variance(problem, [math.floor(h), math.ceil(h)]).min()
     assert rounded <= ROUNDING_BOUND * best.variance * (1.0 + ROUNDING)
-
-
-@settings(max_examples=100, deadline=None)
-@given(instances(10**4, 10**4), st.integers(2, 1000))
-def test_ratio_does_not_depend_on_the_scale_of_users(
-    instance: tuple[list[int], list[int], float], factor: int
-) -> None:
-    sizes, users, rho = instance
-    scaled = problem_of(sizes, [u * factor for u in users], rho * factor)
-    assert compare(scaled).ratio == pytest.approx(compare(problem_of(*instance)).ratio, rel=1e-9)
 
 
 def test_without_sampling_error_there_is_no_gap_and_nothing_to_dominate() -> None:

@@ -1,7 +1,5 @@
 """The page's parameters, its instance files, and the pieces that the page draws."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -33,7 +31,7 @@ from dpcore.mean import VarianceSource
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?i){says}"):
-        GapParameters(1.0, **{field: value})  # type: ignore[arg-type]
+        GapParameters(1.0, **{field: value})
 
 
 def test_two_groups_are_the_instance_of_the_sliders() -> None:

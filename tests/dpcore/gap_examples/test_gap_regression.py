@@ -1,7 +1,5 @@
 """The regression examples row by row: unbiased weights, every sample with its own least squares."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -99,14 +97,6 @@ def test_the_papers_claims_on_both_examples(g: int) -> None:
     assert third.limiting_bound > third.weights_bound
 
 
-def test_example_3_at_eight_over_all_256_samples() -> None:
-    instance = build_instance(3, 8)
-    for threshold in range(1, 9):
-        listed, closed = enumerate_sample_limiting(instance, threshold), limit_samples_3(8, threshold)
-        assert listed.mean_variance == pytest.approx(closed.mean_variance, rel=1e-10)
-        assert listed.undefined == pytest.approx(closed.undefined, rel=1e-10)
-
-
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match=r"(?i)threshold"):
         limit_samples_3(8, 9)
@@ -116,7 +106,7 @@ def test_bad_input_is_refused_in_words() -> None:
 
 @pytest.mark.parametrize("g", [2, 3, 7])
 @pytest.mark.parametrize(("number", "problem"), [(1, parameters.example_1), (3, parameters.example_3)])
-def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> None:  # type: ignore[no-untyped-def]
+def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> None:
     instance, solved = build_instance(number, g), problem(g)
     rows = np.column_stack(instance.rows())
     solved_rows = np.column_stack((solved.user_codes, solved.features))

@@ -1,7 +1,5 @@
 """The best cap for given users: against every cap, against a closed form, and in odd cases."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -100,26 +98,6 @@ def test_one_over_n_is_one_row_whatever_n_is() -> None:
         ) == pytest.approx((users + 1) / histogram.num_rows, rel=1e-12)
 
 
-def test_largest_share_stops_at_the_heaviest_user() -> None:
-    n = HISTOGRAM.num_rows
-    at = optimal_cap.compute_statistics(HISTOGRAM, np.array([400 / n, 1.0]))
-    assert at.max_share == pytest.approx([400 / n, 400 / n], rel=1e-12)
-
-
-def test_doubling_the_users_halves_every_share() -> None:
-    problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0)
-    twice = BiasProblem(
-        histogram=ContributionHistogram(sizes=HISTOGRAM.sizes, users=2 * HISTOGRAM.users), epsilon=0.5
-    )
-    caps, n = np.array([1.0, 5.0, 77.0]), HISTOGRAM.num_rows
-    one, two = (
-        optimal_cap.compute_error_parts(problem, caps / n),
-        optimal_cap.compute_error_parts(twice, caps / (2 * n)),
-    )
-    assert two.bias == pytest.approx(one.bias, rel=1e-12)
-    assert two.privacy == pytest.approx(one.privacy, rel=1e-12)
-
-
 def test_alike_users_keep_one_row() -> None:
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.TIGHTEST, loss_variance=0.0)
     best = optimal_cap.find_best_cap(problem)
@@ -184,13 +162,13 @@ def test_stopping_is_a_result() -> None:
 def test_all_problems_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         BiasProblem(
-            histogram=[1, 2],  # type: ignore[arg-type]
+            histogram=[1, 2],
             epsilon=-1.0,
-            bias="worst",  # type: ignore[arg-type]
+            bias="worst",
             loss_variance=0.3,
             vc_dimension=-1,
             failure_probability=0.0,
-            privacy=2.0,  # type: ignore[arg-type]
+            privacy=2.0,
             finite_sample_constant=math.nan,
         )
     text = str(refused.value)
@@ -214,14 +192,6 @@ def test_all_problems_at_once() -> None:
 def test_fractions_out_of_range_are_refused(fraction: float) -> None:
     with pytest.raises(InvalidInput, match=r"(?i)tau_0"):
         optimal_cap.compute_statistics(HISTOGRAM, np.array([0.5, fraction]))
-
-
-def test_problems_are_equal_by_content_and_hashable() -> None:
-    again = ContributionHistogram(sizes=[1, 3, 10, 400], users=[200, 20, 5, 1])
-    one, two = BiasProblem(histogram=HISTOGRAM, epsilon=1.0), BiasProblem(histogram=again, epsilon=1.0)
-    assert one == two
-    assert hash(one) == hash(two)
-    assert one != BiasProblem(histogram=again, epsilon=1.0, bias=BiasTerm.CUT_SHARE)
 
 
 @settings(max_examples=40, deadline=None)
@@ -292,14 +262,7 @@ def test_a_few_users_above_the_cap_are_proved_too() -> None:
     # Found by fuzzing: a gap of 1.3 % after 2.5 million points, and of 0.05 %; 325 users among 2e11 move chi-squared by
     # less than what rounding was allowed to.
     for sizes, users, term, variance, epsilon, privacy in (
-        (
-            [2573101594, 3849883196],
-            [205244439902, 325],
-            BiasTerm.CHI_SQUARED,
-            1e-8,
-            5.9,
-            PrivacyTerm(),
-        ),
+        ([2573101594, 3849883196], [205244439902, 325], BiasTerm.CHI_SQUARED, 1e-8, 5.9, PrivacyTerm()),
         (
             [46878110821, 78379883039, 81216814372],
             [120483963, 78, 30],

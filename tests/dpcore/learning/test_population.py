@@ -1,7 +1,5 @@
 """The power-law population: tails, expectations, draws, and the cost of privacy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -61,7 +59,7 @@ def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> N
     last = 100_000
     p = law.probability(np.arange(1.0, last + 1.0))
     caps = np.array([c for c in (1.0, 2.5, 6.0, 40.0, 3000.0, 0.3 * rows) if c <= rows])
-    found = compute_expectations(law, rows, caps / rows)
+    expectations = compute_expectations(law, rows, caps / rows)
     for i, cap in enumerate(caps):
         t = math.floor(cap)
         above = binom.sf(t, rows, p)
@@ -76,21 +74,21 @@ def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> N
             - math.log((t + 1) * law.exponent - 1.0)
         )
         low = max(high - excess * (t + 1), kept.sum())
-        got = float(found.kept_share[i]) * rows
+        got = float(expectations.kept_share[i]) * rows
         assert low * (1 - 1e-9) <= got <= high * (1 + 1e-9)
-        assert float(found.kept_share[i] + found.cut_share[i]) == pytest.approx(1.0, abs=1e-11)
+        assert float(expectations.kept_share[i] + expectations.cut_share[i]) == pytest.approx(1.0, abs=1e-11)
         capped = above.sum()
-        assert capped * (1 - 1e-8) - 1e-12 <= float(found.users_capped[i])
-        assert float(found.users_capped[i]) <= (capped + excess * (t + 1)) * (1 + 1e-8) + 1e-12
+        assert capped * (1 - 1e-8) - 1e-12 <= float(expectations.users_capped[i])
+        assert float(expectations.users_capped[i]) <= (capped + excess * (t + 1)) * (1 + 1e-8) + 1e-12
 
 
 def test_expected_rows_below_one_row_and_at_all_rows() -> None:
-    found = compute_expectations(PowerLaw(1.0), 1000, np.array([0.5e-3, 1e-3, 1.0]))
-    assert found.kept_share[0] == 0.0
+    expectations = compute_expectations(PowerLaw(1.0), 1000, np.array([0.5e-3, 1e-3, 1.0]))
+    assert expectations.kept_share[0] == 0.0
     # One row per user: as many rows as users seen, who are those who lose rows when nothing is kept.
-    assert found.users_capped[0] == pytest.approx(found.kept_share[1] * 1000, rel=1e-12)
-    assert found.kept_share[2] == pytest.approx(1.0, rel=1e-12)
-    assert found.users_capped[2] == 0.0
+    assert expectations.users_capped[0] == pytest.approx(expectations.kept_share[1] * 1000, rel=1e-12)
+    assert expectations.kept_share[2] == pytest.approx(1.0, rel=1e-12)
+    assert expectations.users_capped[2] == 0.0
 
 
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 3.0])
@@ -101,10 +99,7 @@ def test_expectations_against_simulation(alpha: float) -> None:
     caps = np.array([1.0, 3.0, 20.0, 300.0, 2000.0, 5000.0]) / rows
     sample = simulate(law, rows, caps, draws=draws, seed=7)
     expected = compute_expectations(law, rows, caps)
-    for got, want in (
-        (sample.kept_share, expected.kept_share),
-        (sample.users_capped, expected.users_capped),
-    ):
+    for got, want in ((sample.kept_share, expected.kept_share), (sample.users_capped, expected.users_capped)):
         error = got.std(axis=0, ddof=1) / math.sqrt(draws)
         # Where hardly a draw differs the estimated error is no guide: allow for one more event in 200.
         assert np.all(np.abs(got.mean(axis=0) - want) <= 5.0 * error + 1.0 / draws * (error == 0.0))
@@ -190,7 +185,7 @@ def exact_best(alpha, kept_bias, factor, power=2, segments=12):
         s = 1 + mp.mpf(alpha)
         p = [mp.mpf(i) ** -s / mp.zeta(s) for i in range(1, segments + 2)]
         golden = (mp.sqrt(5) - 1) / 2
-        found = [(p[0], 0, 2 * kept_bias(mp.mpf(1)) + factor * p[0] ** power)]
+        candidates = [(p[0], 0, 2 * kept_bias(mp.mpf(1)) + factor * p[0] ** power)]
         for j in range(1, segments + 1):
             tail = 1 - mp.fsum(p[:j])
 
@@ -205,8 +200,8 @@ def exact_best(alpha, kept_bias, factor, power=2, segments=12):
                 c, d = b - golden * (b - a), a + golden * (b - a)
                 a, b = (a, d) if value(c) <= value(d) else (c, b)
             # The upper end belongs to the segment above: there only j - 1 users have more.
-            found += [(tau, j, value(tau)) for tau in (p[j], (a + b) / 2)]
-        tau, users, least = min(found, key=lambda one: one[2])
+            candidates += [(tau, j, value(tau)) for tau in (p[j], (a + b) / 2)]
+        tau, users, least = min(candidates, key=lambda one: one[2])
         return float(tau), users, float(least)
 
 
@@ -333,12 +328,12 @@ def test_alike_users_escape_the_cost() -> None:
 
 
 def test_cost_can_be_stopped() -> None:
-    asked = 0
+    num_checks = 0
 
     def stop() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > 25
+        nonlocal num_checks
+        num_checks += 1
+        return num_checks > 25
 
     problem = PopulationProblem(participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.LOG_KEPT)
     cost = population.find_cost_of_privacy(problem, should_stop=stop)
@@ -347,7 +342,7 @@ def test_cost_can_be_stopped() -> None:
 
 def test_bad_input_is_refused_all_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        PopulationProblem(participation="zipf", epsilon=0.0, num_rows=0)  # type: ignore[arg-type]
+        PopulationProblem(participation="zipf", epsilon=0.0, num_rows=0)
     assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match="every user's share"):
         PopulationProblem(participation=PowerLaw(1.0), epsilon=1.0, num_rows=100)

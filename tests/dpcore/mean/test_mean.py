@@ -1,7 +1,5 @@
 """The mean: its variances, its optima, its sensitivity, and a run of the mechanism itself."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -26,9 +24,6 @@ def problem(counts: list[int], epsilon: float, value_bound: float, value_varianc
     return MeanProblem(ContributionHistogram.from_counts(counts), epsilon, value_bound, value_variance)
 
 
-# The formulas, by loops over users
-
-
 @given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.floats(0, 1))
 def test_smooth_variance(counts: list[int], eps: float, b: float, var: float, where: float) -> None:
     h = min(counts) + where * (max(counts) - min(counts))
@@ -42,9 +37,6 @@ def test_capped_variance(counts: list[int], eps: float, b: float, var: float, h:
     n = sum(min(h, s) for s in counts)
     expected = var / n + 2 * (b * h / (eps * n)) ** 2
     assert mean.capped_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
-
-
-# The optima
 
 
 @given(COUNTS, EXPONENT, EXPONENT, st.one_of(st.just(0.0), EXPONENT))
@@ -92,42 +84,6 @@ def test_every_corner_is_proved(histogram: ContributionHistogram) -> None:
             assert histogram.min_size <= cap.max_contributions <= histogram.max_size
 
 
-def test_one_user() -> None:
-    # Only one thing can be done: average all rows. With 50 rows: sigma^2 / 50 + 2 (B / eps)^2.
-    p = problem([50], 0.5, 3.0, 2.0)
-    for choice in (mean.best_smooth(p), mean.best_cap(p)):
-        assert choice.variance == pytest.approx(2.0 / 50 + 2 * 36, rel=1e-14)
-    # 2 / h + 72 <= 1.05^2 * 72.04 = 79.424 from h = 1 on (2 + 72 = 74): fewer rows are as good.
-    assert mean.caps_within(p) == (1, 50)
-
-
-def test_caps_below_the_lightest_user_may_be_good_enough() -> None:
-    # 3 users of 5 rows, sigma^2 = 1/4, B = eps = 1: v'(h) = 1 / (12 h) + 2 / 9; v'(5) = 0.23889, times 1.05^2 is
-    # 0.26338; v'(3) = 0.25, v'(2) = 0.26389.
-    assert mean.caps_within(problem([5, 5, 5], 1.0, 1.0, 0.25)) == (3, 5)
-
-
-# Symmetries
-
-
-@given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.floats(-6, 6).map(lambda x: 10.0**x))
-def test_values_in_another_unit(counts: list[int], eps: float, b: float, var: float, c: float) -> None:
-    one, other = problem(counts, eps, b, var), problem(counts, eps, c * b, c * c * var)
-    smooth, rescaled = mean.best_smooth(one), mean.best_smooth(other)
-    assert rescaled.variance == pytest.approx(c * c * smooth.variance, rel=1e-9)
-    assert rescaled.threshold == pytest.approx(smooth.threshold, rel=1e-9)
-    assert mean.best_cap(other).variance == pytest.approx(c * c * mean.best_cap(one).variance, rel=1e-9)
-
-
-# Weights, and what one user can change
-
-
-@given(COUNTS, st.floats(0.01, 60))
-def test_row_weights_sum_to_one(counts: list[int], threshold: float) -> None:
-    p = problem(counts, 1.0, 1.0, 0.25)
-    assert np.dot(mean.user_weight(p, threshold, counts), counts) == pytest.approx(1.0, rel=1e-12)
-
-
 @st.composite
 def changed_values(draw: st.DrawFn) -> tuple[list[int], int, float, list[float], list[float]]:
     """Counts, one user, B, and two tables of values in [0, B] that differ in that user's rows only."""
@@ -170,9 +126,6 @@ def test_one_users_values_move_the_capped_mean_by_no_more_than_declared(
     )
     distance = abs(np.mean(np.array(new_values)[kept_rows]) - np.mean(np.array(old_values)[kept_rows]))
     assert distance <= math.sqrt(float(mean.capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
-
-
-# The mechanism itself
 
 
 def squared_errors(
@@ -226,9 +179,6 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
         half_width = stats.norm.ppf(1 - 1e-4 / 2) * errors.std(ddof=1) / math.sqrt(runs)
         assert abs(errors.mean() - choice.variance) < half_width
         assert half_width < 0.05 * choice.variance  # so that a formula wrong by 10 % would not pass
-
-
-# Refusals
 
 
 def test_all_problems_at_once() -> None:

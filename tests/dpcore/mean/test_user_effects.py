@@ -79,9 +79,6 @@ def test_the_bounded_mean_is_what_capping_gives_on_average():
     assert abs(expected - np.concatenate(per_user).mean()) > 1.0
 
 
-# --- share of the variance between users --------------------------------------------------------------------
-
-
 def share_by_hand(per_user):
     """Searle, Casella and McCulloch 1992, section 3.6, in plain loops."""
     rows = [value for user in per_user for value in user]

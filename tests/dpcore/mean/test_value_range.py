@@ -1,7 +1,5 @@
 """The best range [L, U] on values at hand: against CVXPY, against grids over the bound on rows, and by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

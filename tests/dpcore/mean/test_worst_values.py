@@ -1,7 +1,5 @@
 """The largest error over all values: against all vertices, a general solver, and figures by hand."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -118,26 +116,6 @@ def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows()
                 assert found >= worst * (1 - 1e-9) - 1e-15
                 if of is even and sum(even) <= 16 and max(even) <= 4:
                     assert found <= 1.1 * worst + 1e-12
-
-
-def test_figures_by_hand() -> None:
-    """A hundred users of ten rows and a cap of 1: nothing shifts, and a row of each is drawn.
-
-    Half of the rows at either end: V = 10 / 36, k (1 - k / s) V = 1/4 for each user, 100 of them over 100^2: 0.0025.
-    Noise 2 (1 / 100)^2 = 0.0002. The root of 0.0027 is 0.05196; of the noise alone, as weights have it, 0.01414.
-    """
-    question = mean.MeanProblem(ContributionHistogram([10], [100]), 1.0, 1.0, 0.0)
-    assert float(worst_values.caps_error_bound(question, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
-    assert float(worst_values.smooth_weights_error(question, 1.0)) == pytest.approx(
-        math.sqrt(0.0002), rel=1e-12
-    )
-    # A cap that keeps all rows draws nothing.
-    assert float(worst_values.caps_error_bound(question, 10)) == pytest.approx(
-        float(worst_values.smooth_weights_error(question, 10.0))
-    )
-    # One user of 90 rows of 149 above a bound T of 40 to 90: 90 - T = 2 T / epsilon^2 at epsilon = 2, T = 60.
-    best = worst_values.best_weights(build_problem([1, 2, 3, 5, 8, 40, 90], 2.0))
-    assert best.largest_weight * 149 == pytest.approx(60.0)
 
 
 def test_the_best_weights_are_best_of_all_weights() -> None:

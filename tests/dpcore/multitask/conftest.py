@@ -1,7 +1,5 @@
 """Small graphs for the multi-task tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

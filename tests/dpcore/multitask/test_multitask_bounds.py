@@ -1,7 +1,5 @@
 """Gains in closed form, their limits, and slices by size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -67,6 +65,7 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
     for b, own in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):
         assert 1.0 / b.ratio == pytest.approx(sum(173 / k for k in own) / (7 * len(own)))
+        assert (b.least_ratio, b.largest_ratio) == pytest.approx((7 * own[0] / 173, 7 * own[-1] / 173))
     assert slices[0].ratio < 1.0 < slices[-1].ratio
     assert len(weights.slice_by_size(adapted, uniform, 50)) == 7
 

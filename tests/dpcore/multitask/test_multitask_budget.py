@@ -1,7 +1,5 @@
 """(epsilon, delta) <-> beta: inverted, against the closed form, against composition by another accountant."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

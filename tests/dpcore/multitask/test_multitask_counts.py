@@ -1,7 +1,5 @@
 """Private counts: sensitivity by removing users, noise measured, slack that covers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

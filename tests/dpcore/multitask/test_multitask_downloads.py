@@ -1,7 +1,5 @@
 """What a person takes away does what the page shows: the code is run, the files are read back."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

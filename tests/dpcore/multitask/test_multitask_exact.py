@@ -1,7 +1,5 @@
 """Problem (9) and its generalisation: against CVXPY and closed forms; certificates that can fail."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -139,7 +137,6 @@ def test_half_answers_are_not_proved(random_graph, monkeypatch: pytest.MonkeyPat
         with monkeypatch.context() as patched:
             patched.setattr(exact, "MAX_STEPS", 1)
             unfinished = solve(problem, TIGHT)
-        assert best.certificate is not None
         assert not unfinished.certificate.proves(1e-6)
         assert unfinished.certificate.lower_bound <= best.total_bound <= unfinished.total_bound * (1.0 + 1e-9)
         assert "limit of 1 step," in unfinished.stop_reason
@@ -166,7 +163,7 @@ def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
     stopped = solve(problem, TIGHT, progress=shares.append, should_stop=lambda: next(answers, True))
     assert "Stopped" in stopped.stop_reason
     assert stopped.budget_use.max() <= 1.0
-    assert stopped.certificate is not None
+    assert stopped.certificate.lower_bound <= stopped.total_bound
     solve(problem, TIGHT, progress=shares.append)
     assert all(0.0 <= share <= 1.0 for share in shares)
     assert shares
@@ -180,8 +177,3 @@ def test_weight_skew_by_hand(graph_of) -> None:
     total = heavy + 1.0
     assert skew[0] == pytest.approx(0.5 - heavy / total)
     assert skew[1] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_one_weight_per_task_does_not_skew(random_graph) -> None:
-    skew = weights.compute_skew(exact.find_best_task_weights(TaskProblem(random_graph(4), 1.0)))
-    np.testing.assert_allclose(skew, 0.0, atol=1e-12)

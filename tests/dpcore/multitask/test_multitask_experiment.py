@@ -1,7 +1,5 @@
 """Appendix C: what the paper claims, with a stated confidence; Stop; determinism."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student

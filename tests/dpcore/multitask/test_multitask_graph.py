@@ -1,7 +1,5 @@
 """Graphs, the question's validation, and generators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Algorithms 1 and 2: without noise, what they should compute; with it, sensitivity and variance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -34,10 +32,10 @@ def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Exam
 
 def _without(examples: Examples, user: int, graph_of, dense_of) -> tuple[Examples, np.ndarray]:
     """The examples with one user's rows gone (the user stays, without tasks), and the pairs kept."""
-    kept = examples.graph.users != user
+    is_kept = examples.graph.users != user
     table = dense_of(examples.graph)
     table[user] = 0.0
-    return Examples(graph_of(table), examples.features[kept], examples.labels[kept]), kept
+    return Examples(graph_of(table), examples.features[is_kept], examples.labels[is_kept]), is_kept
 
 
 def _fit_ridge(examples, pair_weights: np.ndarray, settings: RidgeSettings, rng=None) -> np.ndarray:
@@ -97,12 +95,12 @@ def test_removing_a_user_moves_the_sums_by_no_more_than_stated(
     allocation = weights.allocate_by_power(TaskProblem(graph, beta), 0.5)
     w = allocation.compute_pair_weights()
     settings_ = RidgeSettings(feature_bound, 0.5, ridge)
-    whole = compute_weighted_sums(examples, w, settings_)
+    all_sums = compute_weighted_sums(examples, w, settings_)
     for user in range(8):
-        rest, kept = _without(examples, user, graph_of, dense_of)
-        less = compute_weighted_sums(rest, w[kept], settings_)
-        matrix = np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2)
-        vector = np.sum((whole.vectors - less.vectors) ** 2)
+        other_examples, is_kept = _without(examples, user, graph_of, dense_of)
+        less = compute_weighted_sums(other_examples, w[is_kept], settings_)
+        matrix = np.sum((_half(all_sums.matrices) - _half(less.matrices)) ** 2)
+        vector = np.sum((all_sums.vectors - less.vectors) ** 2)
         assert matrix <= beta * settings_.matrix_sensitivity(3) ** 2 * (1.0 + 1e-9)
         assert vector <= beta * settings_.vector_sensitivity**2 * (1.0 + 1e-9)
 
@@ -112,14 +110,14 @@ def test_the_ridge_must_be_accounted_for_and_the_bound_is_attained(graph_of, den
     features = np.tile([2.0, 0.0, 0.0], (4, 1))  # |x| = Gamma_x along an axis.
     examples = Examples(graph, features, np.zeros(4))
     settings_, w = RidgeSettings(2.0, 1.0, 0.6), np.full(4, math.sqrt(0.5))
-    rest, kept = _without(examples, 0, graph_of, dense_of)
-    whole, less = (
+    other_examples, is_kept = _without(examples, 0, graph_of, dense_of)
+    all_sums, less = (
         compute_weighted_sums(examples, w, settings_),
-        compute_weighted_sums(rest, w[kept], settings_),
+        compute_weighted_sums(other_examples, w[is_kept], settings_),
     )
-    moved = np.sum((_half(whole.matrices) - _half(less.matrices)) ** 2)
+    movement = np.sum((_half(all_sums.matrices) - _half(less.matrices)) ** 2)
     # beta = 1: Gamma^4 + 2 lambda Gamma^2 + d lambda^2 = 16 + 4.8 + 1.08; the paper's proof says 16.
-    assert moved == pytest.approx(21.88)
+    assert movement == pytest.approx(21.88)
     assert settings_.matrix_sensitivity(3) ** 2 == pytest.approx(21.88)
 
 
@@ -192,11 +190,13 @@ def test_removing_a_user_moves_a_steps_gradients_by_no_more_than_stated(
     w = weights.allocate_normalised(TaskProblem(graph, beta), 0.3).compute_pair_weights()
     theta = np.random.default_rng(seed).normal(size=(4, 3))
     settings_used = DescentSettings(gradient_bound=bound, ridge=ridge)
-    whole = sum_gradients(examples, w, settings_used, theta)
+    all_gradients = sum_gradients(examples, w, settings_used, theta)
     for user in range(8):
-        rest, kept = _without(examples, user, graph_of, dense_of)
-        moved = np.sum((whole - sum_gradients(rest, w[kept], settings_used, theta)) ** 2)
-        assert moved <= beta * bound**2 * (1.0 + 1e-9)
+        other_examples, is_kept = _without(examples, user, graph_of, dense_of)
+        movement = np.sum(
+            (all_gradients - sum_gradients(other_examples, w[is_kept], settings_used, theta)) ** 2
+        )
+        assert movement <= beta * bound**2 * (1.0 + 1e-9)
 
 
 def test_noiseless_descent_converges_to_ridge(random_graph) -> None:

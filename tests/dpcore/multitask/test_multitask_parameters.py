@@ -1,7 +1,5 @@
 """The page's parameters: what they refuse, what they build, and that they survive as text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -39,7 +37,7 @@ def test_every_problem_is_said_at_once() -> None:
 )
 def test_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        MultitaskParameters(1.0, **wrong)  # type: ignore[arg-type]
+        MultitaskParameters(1.0, **wrong)
 
 
 def test_they_survive_as_text() -> None:

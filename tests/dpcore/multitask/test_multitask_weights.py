@@ -1,7 +1,5 @@
 """Equations 11, 12 and 18, and the inflation c."""
 
-from __future__ import annotations
-
 import math
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """The papers' figures: stored results against new runs with other seeds, what the papers print, the list of items."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -42,7 +40,6 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
     assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
     assert len(held.seeds) == (1 if of.is_exact else of.num_runs)
     found = of.compute((NEW,), some_values(of))
-    assert found is not None
     for line in range(len(of.lines)):
         for column, value in enumerate(found.values):
             at = of.values.index(value)
@@ -64,7 +61,6 @@ def test_a_stored_figure_of_other_data_is_caught() -> None:
     held = of.stored
     keys = [line.key for line in other.lines]
     at_three = other.compute((NEW,), of.values[-1:])
-    assert at_three is not None
     new = float(at_three.summary.mean[keys.index("weights_3"), 0])
     old, spread = float(held.summary.mean[-1, -1]), float(held.summary.spread[-1, -1])
     assert abs(new - old) > stats.t.isf(0.01, of.num_runs - 1) * spread

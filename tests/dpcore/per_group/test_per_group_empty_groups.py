@@ -1,7 +1,5 @@
 """Groups without rows: one entry stands for all of them, whatever their number, and nothing else changes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -35,14 +33,11 @@ def pairs(behind: bool) -> UserGroupPairs:
 
 
 BEHIND, BETWEEN = pairs(behind=True), pairs(behind=False)
-NOISES = (
-    {"mechanism": NoiseKind.LAPLACE},
-    {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6},
-)
+NOISES = ({"mechanism": NoiseKind.LAPLACE}, {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6})
 
 
 def problems(**asked: object) -> tuple[PerGroupProblem, PerGroupProblem]:
-    parameters = PerGroupParameters(**asked)  # type: ignore[arg-type]
+    parameters = PerGroupParameters(**asked)
     return PerGroupProblem(BEHIND, parameters), PerGroupProblem(BETWEEN, parameters)
 
 

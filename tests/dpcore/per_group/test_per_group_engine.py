@@ -1,12 +1,9 @@
 """Pairs from an engine: brought back on request, else how they are distributed, and bounds from that."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -229,13 +226,4 @@ def test_what_needs_the_pairs_is_refused() -> None:
         with pytest.raises(InvalidInput, match=f"(?i){words}"):
             SummaryProblem(sizes, asked)
     with pytest.raises(InvalidInput, match="same rows"):
-        PairSizes([1], [2], [1], [3], [1])  # type: ignore[arg-type]
-
-
-def test_the_shell_refuses_pairs_of_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from dpcore.counting.__main__ import main
-
-    file = tmp_path / "t.csv"
-    file.write_text("who\na\nb\n")
-    assert main(["--from", str(file), "--user", "who", "--pairs-to", str(tmp_path / "p.csv")]) == 1
-    assert "is for engines" in capsys.readouterr().err
+        PairSizes([1], [2], [1], [3], [1])

@@ -1,7 +1,5 @@
 """The facet of users and groups, against dictionaries over the rows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
@@ -12,7 +10,6 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
-from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import NO_GROUP, build_pairs
 from dpcore.dataset import Pairs
@@ -80,20 +77,6 @@ def test_several_columns_name_a_group_in_files() -> None:
     twice = replace(CITY_DAY, further_task=("city",))
     with pytest.raises(InvalidInput, match="chosen for"):
         build_dataset(read_table(text.encode(), "t.csv"), twice, Disclosure.PUBLIC)
-
-
-def test_tables_fill_it_and_say_which_rows_stay_out() -> None:
-    table = read_table(b"user,city,value\na,x,1\na,x,2.5\nb,y,4\nb,,8\n", "t.csv")
-    roles = Roles(TableKind.EVENTS, user="user", value="value", task="city")
-    data: Any = build_dataset(table, roles, Disclosure.PUBLIC)
-    assert data.pairs.rows.tolist() == [2, 1]
-    assert data.pairs.sums.tolist() == [3.5, 4.0]
-    assert data.pairs.rows_without_group == 1
-    assert any("1 row without a task" in note for note in data.notes)
-    shop: Any = samples.load("shop-events").pairs
-    text = samples.SAMPLES["shop-events"].path.read_text().splitlines()[1:]
-    assert int(shop.rows.sum()) == len(text)
-    assert shop.sums.sum() == pytest.approx(sum(float(line.split(",")[2]) for line in text))
 
 
 def test_amounts_that_cannot_be_are_refused_together() -> None:

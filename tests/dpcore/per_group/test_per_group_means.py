@@ -1,7 +1,5 @@
 """Means per group, against the mechanism itself and against simpler cases."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 
@@ -42,13 +40,7 @@ def build_parameters(
 ) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
     return PerGroupParameters(
-        epsilon,
-        Statistic.MEAN,
-        mechanism=noise,
-        delta=delta,
-        lower=0.0,
-        upper=7.0,
-        **more,  # type: ignore[arg-type]
+        epsilon, Statistic.MEAN, mechanism=noise, delta=delta, lower=0.0, upper=7.0, **more
     )
 
 
@@ -84,7 +76,6 @@ def noisy_means(
             pair[0] * pair[1] * 7.0 * (2.0 if replaced else 1.0), asked.epsilon
         ).scale
     else:
-        assert asked.delta is not None
         norm = math.sqrt(pair[0] * (2.0 if replaced else 1.0)) * pair[1] * 7.0
         scale = GaussianNoise.for_release(norm, asked.epsilon, asked.delta).scale
     draw = rng.laplace if asked.mechanism is NoiseKind.LAPLACE else rng.normal
@@ -214,17 +205,14 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
                 for g in range(1, most[0] + 1)
                 for r in range(1, most[1] + 1)
             }
-            assert found.certificate is not None
             assert "by an approximate error" in found.certificate.sentence
             assert "Proved" not in found.certificate.sentence
             assert found.error == min(*every.values(), problem.error_of_nothing)
     one = PerGroupProblem(
         UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, sums=VALUES[:9]), build_parameters(9.0)
     )
-    certificate = best_mean_pair(one).certificate
-    assert certificate is not None
     # One group and one row each: nothing is left to chance.
-    assert certificate.sentence.startswith("Proved best")
+    assert best_mean_pair(one).certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
         UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, sums=VALUES),
         build_parameters(30.0),
@@ -307,10 +295,7 @@ def test_what_no_mean_can_be_made_of_is_refused() -> None:
     with pytest.raises(InvalidInput, match="beyond lower or upper"):
         PerGroupProblem(PAIRS, PerGroupParameters(1.0, Statistic.MEAN, lower=0.0, upper=5.0))
     with pytest.raises(InvalidInput, match="sums of squares"):
-        PerGroupProblem(
-            UserGroupPairs.from_arrays([0], [0], 1, rows=[2], sums=[1.0]),
-            build_parameters(1.0),
-        )
+        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1, rows=[2], sums=[1.0]), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="best_mean_pair"):

@@ -1,7 +1,5 @@
 """The moments against an enumeration of all choices of groups, and against the mechanism itself."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """What the page shows beside the best pair: parts of the error, the error at every L0, PipelineDP's rule."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -10,7 +8,6 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
-from dpcore.per_group.answer import words
 from dpcore.per_group.moments import compute_moments, error_parts, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
@@ -22,7 +19,7 @@ from tests.dpcore.per_group.conftest import random_pairs
 
 def build_parameters(objective: Objective = Objective.ROOT_MEAN_SQUARE, **more: object) -> PerGroupParameters:
     floor = 3.0 if objective.needs_floor else None
-    return PerGroupParameters(1.0, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
+    return PerGroupParameters(1.0, objective=objective, floor=floor, **more)
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -93,17 +90,6 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
         pick_as_tuner(signed)
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
         best_cap(signed)
-
-
-def test_bounds_and_errors_in_words() -> None:
-    rows, users = build_parameters(), build_parameters(statistic=Statistic.USERS)
-    sums = build_parameters(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
-    assert words.format_pair(rows, 9, 3.0) == "9 groups × 3 rows"
-    assert words.format_pair(rows, 1, 1.0) == "1 group × 1 row"
-    assert words.format_pair(users, 9, 1.0) == "9 groups"
-    assert words.format_pair(sums, 9, 133.4) == "9 groups × 133"
-    assert words.format_error(rows, 79.083) == "79.1 rows"
-    assert words.format_error(sums, 0.6251) == "63\N{NO-BREAK SPACE}%"
 
 
 def test_the_facet_becomes_pairs_of_a_public_list() -> None:

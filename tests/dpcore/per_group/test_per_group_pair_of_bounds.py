@@ -1,7 +1,5 @@
 """The best pair against all pairs."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np
@@ -24,7 +22,7 @@ def build_parameters(
 ) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
     floor = 3.0 if objective.needs_floor else None
-    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
+    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, objective=objective, floor=floor, **more)
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -34,21 +32,21 @@ def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
         relation = Neighbours.REPLACE_USER if seed % 2 else Neighbours.ADD_OR_REMOVE_USER
         pairs = random_pairs(seed, users=12, groups=7, rows=90)
         problem = PerGroupProblem(pairs, build_parameters(epsilon, objective, noise, neighbours=relation))
-        found = best_pair(problem)
+        best = best_pair(problem)
         errors = {
             (l0, linf): pair_error(problem, l0, linf)
             for l0, linf in product(range(1, 8), range(1, int(problem.amounts.max()) + 2))
         }
         least = min(*errors.values(), problem.error_of_nothing)
-        assert found.error == pytest.approx(least, rel=1e-12)
-        assert found.certificate.relative_gap <= 1e-11
-        if found.releases_nothing:
+        assert best.error == pytest.approx(least, rel=1e-12)
+        assert best.certificate.relative_gap <= 1e-11
+        if best.releases_nothing:
             nothing += 1
-            assert found.max_amount == 0.0
-            assert found.error == problem.error_of_nothing
+            assert best.max_amount == 0.0
+            assert best.error == problem.error_of_nothing
         else:
-            inside += found.max_groups > 1 and found.max_amount > 1
-            assert errors[found.max_groups, int(found.max_amount)] == pytest.approx(found.error, rel=1e-13)
+            inside += best.max_groups > 1 and best.max_amount > 1
+            assert errors[best.max_groups, int(best.max_amount)] == pytest.approx(best.error, rel=1e-13)
     assert nothing
     assert inside
 
@@ -66,10 +64,10 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     for amount in (1.0, 3.0, 50.0):
         errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
         for limit in [*np.linspace(errors.min() * 0.9, errors.max() * 3, 12), 1e300]:
-            found = passes.find_minimum(amount, amount, float(limit))
-            assert found.value == pytest.approx(min(errors.min(), limit), rel=1e-12)
+            minimum = passes.find_minimum(amount, amount, float(limit))
+            assert minimum.value == pytest.approx(min(errors.min(), limit), rel=1e-12)
             if errors.min() < limit:
-                assert found.max_groups == 1 + int(np.argmin(errors))
+                assert minimum.max_groups == 1 + int(np.argmin(errors))
 
 
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
@@ -92,14 +90,14 @@ def test_sums_are_bounded_by_a_real_number() -> None:
             build_parameters(2.0, objective, noise, statistic=statistic),
         )
         tolerance = 1e-3 if signed else 1e-6
-        found = best_pair(problem, tolerance=tolerance)
-        assert found.certificate.proves(tolerance)
+        best = best_pair(problem, tolerance=tolerance)
+        assert best.certificate.proves(tolerance)
         fine = np.linspace(0.05, float(np.abs(problem.amounts).max()), 80)
-        around = np.clip(found.max_amount * np.array([0.99, 0.9999, 1.0001, 1.01]), 1e-9, None)
+        around = np.clip(best.max_amount * np.array([0.99, 0.9999, 1.0001, 1.01]), 1e-9, None)
         tried = [*fine.tolist(), *around.tolist()]
         least = min(pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
-        assert found.error <= least / (1 - tolerance)
-        assert found.certificate.lower_bound <= least * (1 + 1e-12)
+        assert best.error <= least / (1 - tolerance)
+        assert best.certificate.lower_bound <= least * (1 + 1e-12)
 
 
 def sums_of(amounts: np.ndarray) -> UserGroupPairs:
@@ -117,7 +115,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
     cases = (laplace, 5.0, [1.0, 2.0]), (laplace, 1.0, [0.5, 1.0, 3.0, 40.0]), (gaussian, 5.0, [1.0])
     for seed, (noise, epsilon, several) in enumerate(cases):
         amounts = np.random.default_rng(seed).choice(several, 60)
-        found = []
+        rescaled = []
         for unit in (0.01, 300.0, 1e-9):
             floor = 3.0 * unit if objective.needs_floor else None
             problem = PerGroupProblem(
@@ -133,7 +131,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
             )
             best = best_pair(problem)
             error = best.error if objective.is_relative else best.error / unit
-            found.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
+            rescaled.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
             least = pair_error(problem, best.max_groups, best.max_amount)
             assert best.error == pytest.approx(min(least, problem.error_of_nothing), rel=1e-12)
             edges = np.r_[0.0, np.unique(problem.amounts)]
@@ -146,7 +144,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
             for c in (fine[-1], fine[3]):
                 every = [tried[cap, float(c)] for cap in range(1, 13)]
                 assert errors_by_groups(problem, float(c)) == pytest.approx(every, rel=1e-9)
-        assert len(set(found)) == 1
+        assert len(set(rescaled)) == 1
 
 
 def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_between_amounts() -> None:
@@ -176,26 +174,26 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for noise, objective in product(NoiseKind, (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE)):
         problem = PerGroupProblem(pairs, build_parameters(1.0, objective, noise))
         monkeypatch.undo()
-        whole = best_pair(problem)
+        searched = best_pair(problem)
         monkeypatch.setattr(module, "MIN_SAMPLED_ENTRIES", 400)
         guessed = best_pair(problem)
-        assert (guessed.max_groups, guessed.max_amount) == (whole.max_groups, whole.max_amount)
-        assert whole.max_groups > 2
+        assert (guessed.max_groups, guessed.max_amount) == (searched.max_groups, searched.max_amount)
+        assert searched.max_groups > 2
         assert guessed.certificate.relative_gap <= 1e-11
 
 
 def test_users_and_one_row_each_need_only_one_pass(small: UserGroupPairs) -> None:
     problem = PerGroupProblem(small, PerGroupParameters(5.0, Statistic.USERS))
-    found = best_pair(problem)
-    assert found.evaluations == 1
-    assert found.max_amount == 1.0
+    best = best_pair(problem)
+    assert best.evaluations == 1
+    assert best.max_amount == 1.0
 
 
 def test_a_stopped_search_says_so_and_proves_less() -> None:
     problem = PerGroupProblem(random_pairs(2, users=30, groups=3, rows=4_000), PerGroupParameters(4.0))
-    whole = best_pair(problem)
+    searched = best_pair(problem)
     short = best_pair(problem, max_passes=2)
     assert short.stop_reason.startswith("Stopped")
     assert not short.certificate.proves(1e-9)
-    assert short.certificate.lower_bound <= whole.error <= short.error
+    assert short.certificate.lower_bound <= searched.error <= short.error
     assert best_pair(problem, should_stop=lambda: True).stop_reason.startswith("Stopped")

@@ -1,7 +1,5 @@
 """The pairs, the question and its sensitivities."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -26,9 +24,7 @@ def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
     assert pairs.user_codes.tolist() == [1, 1, 3, 3]
     assert pairs.group_codes.tolist() == [1, 2, 0, 2]
     assert pairs.rows.tolist() == [1, 1, 2, 1]
-    assert pairs.sums is not None
     assert pairs.sums.tolist() == [8.0, 2.0, 5.0, 16.0]
-    assert pairs.sums_of_squares is not None
     assert pairs.sums_of_squares.tolist() == [64.0, 4.0, 17.0, 256.0]
     assert pairs.groups_per_user.tolist() == [2, 2]
     again = UserGroupPairs.from_arrays(
@@ -53,14 +49,14 @@ def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
 )
 def test_pairs_that_cannot_be_are_refused(arrays: tuple[object, ...], words: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?is){words}"):
-        UserGroupPairs(*arrays)  # type: ignore[arg-type]
+        UserGroupPairs(*arrays)
 
 
 def test_all_problems_of_the_parameters_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         PerGroupParameters(
             1.0,
-            statistic="rows",  # type: ignore[arg-type]
+            statistic="rows",
             mechanism=NoiseKind.GAUSSIAN,
             neighbours=Neighbours.REPLACE_VALUES,
             objective=Objective.MEAN_RELATIVE,
@@ -87,7 +83,7 @@ def test_a_sum_needs_sums_of_at_least_zero(small: UserGroupPairs) -> None:
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked)
     with pytest.raises(InvalidInput, match=r"1 of 2 sums.*any sign"):
         PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, sums=[-1.0, 2.0]), asked)
-    assert PerGroupProblem(small, asked).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)  # type: ignore[union-attr]
+    assert PerGroupProblem(small, asked).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)
 
 
 vectors = st.lists(st.integers(0, 9), min_size=6, max_size=6)
@@ -128,7 +124,7 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
     rng = np.random.default_rng(5)
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation in RELATIONS:
-            asked = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)  # type: ignore[arg-type]
+            asked = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)
             declared, largest = float(asked.norm_sensitivity(asked.pair_norm(3, 4))), 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8))
@@ -140,16 +136,11 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
             # All three at one end, and in the same groups at the other.
             most = np.full(3, 4.0) if relation is RELATIONS[0] else np.full(3, 8.0)
             assert np.linalg.norm(most, order) == pytest.approx(declared, rel=1e-14)
-            mean = PerGroupParameters(  # type: ignore[misc]
-                1.0,
-                Statistic.MEAN,
-                neighbours=relation,
-                lower=-1.0,
-                upper=9.0,
-                **noise,  # type: ignore[arg-type]
+            mean = PerGroupParameters(
+                1.0, Statistic.MEAN, neighbours=relation, lower=-1.0, upper=9.0, **noise
             )
             # Two entries of at least 0 per group, from either end of the range: 4 rows add 40 to them together.
-            entries = PerGroupParameters(1.0, neighbours=relation, **noise)  # type: ignore[arg-type]
+            entries = PerGroupParameters(1.0, neighbours=relation, **noise)
             declared, largest = float(entries.norm_sensitivity(entries.pair_norm(3, 40))), 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8, 2))
@@ -175,7 +166,7 @@ def test_the_declared_sensitivity_is_reached() -> None:
     gone, come = np.array([4, 4, 4, 0, 0, 0.0]), np.array([0, 0, 0, 4, 4, 4.0])
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation, change in zip(RELATIONS, (gone, gone - come), strict=True):
-            asked = PerGroupParameters(1.0, neighbours=relation, **noise)  # type: ignore[arg-type]
+            asked = PerGroupParameters(1.0, neighbours=relation, **noise)
             assert float(asked.norm_sensitivity(asked.pair_norm(3, 4))) == pytest.approx(
                 np.linalg.norm(change, order), rel=1e-14
             )
@@ -188,7 +179,7 @@ def test_noise_is_that_of_the_declared_sensitivity() -> None:
         deviation = math.sqrt(LaplaceNoise.for_release(s, epsilon).variance)
         assert float(laplace.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
         assert float(laplace.norm_noise(groups * amount)) == pytest.approx(deviation, rel=1e-14)
-        gaussian = PerGroupParameters(epsilon, neighbours=relation, **GAUSSIAN)  # type: ignore[arg-type]
+        gaussian = PerGroupParameters(epsilon, neighbours=relation, **GAUSSIAN)
         s = float(gaussian.norm_sensitivity(gaussian.pair_norm(groups, amount)))
         deviation = GaussianNoise.for_release(s, epsilon, 1e-6).scale
         assert float(gaussian.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)

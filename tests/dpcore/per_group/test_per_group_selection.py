@@ -1,7 +1,5 @@
 """Private selection: the rules beside PyDP, the moments beside the recursion, the whole beside runs of it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product
@@ -17,11 +15,7 @@ from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.private_pair import list_tuner_candidates, pick_as_tuner
-from dpcore.per_group.selection import (
-    Selection,
-    best_selected_pair,
-    best_selected_vector,
-)
+from dpcore.per_group.selection import Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, delta_per_group
 from dpcore.per_group.users_kept import PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import keep_amounts
@@ -30,15 +24,6 @@ from tests.dpcore.per_group.conftest import random_pairs
 PRIVATE_RULES = GEOMETRIC, LAPLACE, GAUSSIAN = tuple(rule for rule in SelectionRule if rule.is_private)
 # probability_of_keep of PyDP 1.1.5: rule, epsilon, delta, L0, users, probability.
 PRINTED = [
-    ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 1, 1e-05),
-    ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 13, 0.0002538055877480565),
-    ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 160, 0.9997994020564035),
-    ("LAPLACE", 0.1, 1e-05, 1, 1, 9.99999999995449e-06),
-    ("LAPLACE", 0.1, 1e-05, 1, 13, 3.320116922733707e-05),
-    ("LAPLACE", 0.1, 1e-05, 1, 160, 0.9968907349409928),
-    ("GAUSSIAN", 0.1, 1e-05, 1, 1, 5.000000000032756e-06),
-    ("GAUSSIAN", 0.1, 1e-05, 1, 13, 2.5834901670407362e-05),
-    ("GAUSSIAN", 0.1, 1e-05, 1, 320, 0.9999999663456973),
     ("TRUNCATED_GEOMETRIC", 0.5, 1e-08, 20, 1, 5.000000023750001e-10),
     ("TRUNCATED_GEOMETRIC", 0.5, 1e-08, 20, 20, 1.281292090147358e-08),
     ("TRUNCATED_GEOMETRIC", 0.5, 1e-08, 20, 1280, 0.999999859455124),
@@ -48,15 +33,6 @@ PRINTED = [
     ("GAUSSIAN", 0.5, 1e-08, 20, 1, 2.5000002068509275e-10),
     ("GAUSSIAN", 0.5, 1e-08, 20, 13, 1.3092584794094364e-09),
     ("GAUSSIAN", 0.5, 1e-08, 20, 320, 0.7971063827095803),
-    ("TRUNCATED_GEOMETRIC", 1, 1e-05, 3, 1, 3.333344444506174e-06),
-    ("TRUNCATED_GEOMETRIC", 1, 1e-05, 3, 8, 0.00011283737892546371),
-    ("TRUNCATED_GEOMETRIC", 1, 1e-05, 3, 40, 0.9519558748983794),
-    ("LAPLACE", 1, 1e-05, 3, 1, 3.333344444467201e-06),
-    ("LAPLACE", 1, 1e-05, 3, 8, 3.437430958574961e-05),
-    ("LAPLACE", 1, 1e-05, 3, 80, 0.999999725439246),
-    ("GAUSSIAN", 1, 1e-05, 3, 1, 1.666669444455593e-06),
-    ("GAUSSIAN", 1, 1e-05, 3, 8, 0.00015380887089500028),
-    ("GAUSSIAN", 1, 1e-05, 3, 40, 0.8743115223030135),
     ("TRUNCATED_GEOMETRIC", 3, 0.01, 3, 1, 0.0033445065874036367),
     ("TRUNCATED_GEOMETRIC", 3, 0.01, 3, 3, 0.037148564866673096),
     ("TRUNCATED_GEOMETRIC", 3, 0.01, 3, 8, 0.9663477859788108),
@@ -351,7 +327,6 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         problem = PerGroupProblem(many_users(), build_parameters(noise=noise, epsilon=4.0))
         selection = Selection(problem)
         best = best_selected_vector(selection)
-        assert best is not None
         share = selection.keep_probability(best.max_groups)
         missing = problem.per_group(problem.amounts - keep_amounts(problem, best.rule, best.max_norm))
         scale = (
@@ -368,7 +343,6 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
     pairs, runs = random_pairs(2, users=25, rows=150), 6_000
     problem = PerGroupProblem(pairs, build_parameters(epsilon=3.0))
     best = best_selected_vector(Selection(problem))
-    assert best is not None
     rng = np.random.default_rng(7)
     rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
     table = compute_keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)

@@ -1,7 +1,5 @@
 """The cap and the radial clip: the theorem, the sensitivities, and the best T of both."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -17,13 +15,7 @@ from dpcore.per_group.moments import compute_moments, pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.whole_vector import (
-    VectorRule,
-    best_cap,
-    best_radial,
-    keep_amounts,
-    vector_error,
-)
+from dpcore.per_group.whole_vector import VectorRule, best_cap, best_radial, keep_amounts, vector_error
 from tests.dpcore.per_group.conftest import random_pairs
 
 RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
@@ -32,7 +24,7 @@ amounts = st.lists(st.one_of(st.integers(0, 60), st.floats(0.0, 1e6)), min_size=
 
 def build_parameters(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, **more)  # type: ignore[arg-type]
+    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, **more)
 
 
 def summed(vectors: list[list[float]], noise: NoiseKind, **more: object) -> PerGroupProblem:

@@ -11,12 +11,13 @@ import pytest
 
 from dpcore import quantile
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.plan import table
 from dpcore.plan.answer.words import describe_coverage
 from dpcore.plan.least_sum import evaluate_split, find_least_sum
-from dpcore.plan.parameters import NUM_PARTS, LineStatistic, PlanParameters, Program
+from dpcore.plan.parameters import NUM_PARTS, LineStatistic, PlanParameters
 from dpcore.plan.solution import allocate_lines, compute_total_amount, sum_weighted_squares
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
@@ -40,12 +41,12 @@ def find_split(parameters, planned):
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_of_its_noise(noise):
     parameters, planned = plan_lines_of(ALL.replace("quantile 0.75; ", ""), noise=noise)
-    found = find_split(parameters, planned)
-    lines = allocate_lines(SHOP, parameters, planned, found.shares)
+    split = find_split(parameters, planned)
+    lines = allocate_lines(SHOP, parameters, planned, split.shares)
     whole = compute_total_amount(parameters.budget)
     assert sum(Fraction(one.amount) for one in lines) == Fraction(whole)
     assert sum(one.num_parts for one in lines) == NUM_PARTS
-    for one, share in zip(lines, found.shares, strict=True):
+    for one, share in zip(lines, split.shares, strict=True):
         # Laplace noise of an epsilon, Gaussian noise of a rho = 1 / (2 sigma^2), each at sensitivity 1.
         scale = 1.0 / one.amount if noise is LAPLACE else math.sqrt(0.5 / one.amount)
         assert one.v == pytest.approx(scale**2, rel=1e-12)
@@ -63,8 +64,8 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
         noise_variance = (2.0 if noise is LAPLACE else 1.0) * one.bound**2 * one.v
         cut = float(np.maximum(amounts.values - one.bound, 0.0) @ amounts.users)
         assert one.error == pytest.approx(math.sqrt(cut**2 + noise_variance))
-    assert found.certificate.lower_bound <= sum_weighted_squares(lines) * (1.0 + 1e-12)
-    assert sum_weighted_squares(lines) == pytest.approx(found.certificate.value, rel=2.1e-3)
+    assert split.certificate.lower_bound <= sum_weighted_squares(lines) * (1.0 + 1e-12)
+    assert sum_weighted_squares(lines) == pytest.approx(split.certificate.value, rel=2.1e-3)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -165,8 +166,8 @@ def test_no_split_of_a_grid_is_better_with_quantiles_among_the_lines():
         for j in range(1 + number // 12):  # one or two of the two to four lines
             curves[j] = rank_curve(int(generator.integers(6)), budget.mechanism)
             weights[j] = 10.0 ** generator.uniform(-1.0, 1.0) / 0.05**2
-        found = find_least_sum(curves, weights, budget)
-        assert found.certificate is None  # best found, no proof
-        assert found.shares.sum() == pytest.approx(1.0)
+        split = find_least_sum(curves, weights, budget)
+        assert split.certificate is None  # best found, no proof
+        assert split.shares.sum() == pytest.approx(1.0)
         best = brute_force(curves, weights, budget)
-        assert evaluate_split(curves, weights, budget, found.shares)[0] <= best * (1.0 + 1e-4), number
+        assert evaluate_split(curves, weights, budget, split.shares)[0] <= best * (1.0 + 1e-4), number

@@ -118,16 +118,6 @@ def test_a_list_of_bounds_gives_the_least_of_its_lines():
         assert best.squared_errors == pytest.approx(lines, rel=1e-12)
 
 
-def test_equal_lines_share_equally_and_one_line_takes_all():
-    amounts = random_totals(3)
-    curve = TotalCurve(amounts, 2.0)
-    for lines in (1, 3):
-        found = find_least_sum([curve] * lines, np.full(lines, 1.0), Budget(1.0, LAPLACE))
-        assert found.certificate.relative_gap <= 1e-4
-        if lines == 1:
-            assert found.shares == pytest.approx([1.0])
-
-
 def test_counts_of_users_have_the_shares_of_a_closed_form():
     # Least sum of w_j 2 / (s_j epsilon)^2 over shares: s_j in proportion to w_j^(1/3); Gaussian to w_j^(1/2).
     for noise, power, delta in ((LAPLACE, 1 / 3, None), (GAUSSIAN, 1 / 2, 1e-6)):

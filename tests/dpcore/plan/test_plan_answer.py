@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan.answer import build_answer, words
-from dpcore.plan.parameters import MAX_LINES, Budget, Objective, PlanParameters
+from dpcore.plan.parameters import MAX_LINES, Objective, PlanParameters
 from dpcore.report.plotly_figures import draw
 
 SHOP = samples.load("shop-events")
@@ -129,14 +129,6 @@ def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_qu
     assert "1 by the program's" in spent
     # Of the exponential mechanism beside Gaussian noise no exact account is known.
     assert "ε really spent" not in build_plan_answer("users; median", **gaussian).facts
-
-
-def test_epsilon_of_a_gaussian_plan_is_the_inverse_of_its_noise():
-    for epsilon in (0.05, 1.0, 7.0):
-        budget = Budget(epsilon, NoiseKind.GAUSSIAN, 1e-6)
-        assert budget.convert_to_epsilon(1.0 / budget.full_v) == pytest.approx(epsilon, rel=1e-7)
-    assert budget.convert_to_epsilon(0.0) == 0.0
-    assert math.isinf(budget.convert_to_epsilon(math.inf))
 
 
 @pytest.mark.parametrize(

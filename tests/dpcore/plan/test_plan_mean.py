@@ -13,6 +13,7 @@ from dpcore import mean
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
@@ -21,7 +22,7 @@ from dpcore.plan import table
 from dpcore.plan.answer import build_answer
 from dpcore.plan.curves import BoundCurve
 from dpcore.plan.least_sum import find_least_sum
-from dpcore.plan.parameters import PlanParameters, Program, choose_defaults
+from dpcore.plan.parameters import PlanParameters, choose_defaults
 from dpcore.plan.solution import allocate_lines
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
@@ -49,22 +50,22 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
         own = mean_answered(
             SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
         ).solution.cap
-        asked = PlanParameters(epsilon, lines="mean within 1", lower=0.0, upper=100.0, **setting)
-        (alone,) = allocate_lines(SHOP, asked, table.plan_lines(SHOP, asked), [1.0])
+        parameters = PlanParameters(epsilon, lines="mean within 1", lower=0.0, upper=100.0, **setting)
+        (alone,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
         assert alone.bound == own.max_contributions
         assert alone.error == pytest.approx(own.standard_error, rel=1e-6)
         # Among others it has the number of its own share, whatever the whole budget is.
-        more = dataclasses.replace(asked, epsilon=4.0 * epsilon, lines="rows; mean within 1; users")
+        more = dataclasses.replace(parameters, epsilon=4.0 * epsilon, lines="rows; mean within 1; users")
         among = allocate_lines(SHOP, more, table.plan_lines(SHOP, more), [0.5, 0.25, 0.25])[1]
         assert (among.bound, among.error) == (alone.bound, pytest.approx(alone.error, rel=1e-5))
 
 
 def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_release():
-    asked = PlanParameters(
+    parameters = PlanParameters(
         1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **choose_defaults(SHOP)
     )
-    (line,) = allocate_lines(SHOP, asked, table.plan_lines(SHOP, asked), [1.0])
-    problem, value = table.build_mean_problem(SHOP, asked)
+    (line,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
+    problem, value = table.build_mean_problem(SHOP, parameters)
     own = mean.best_cap(problem)
     assert problem.release is private_counts.Release.CENTRED_SPLIT
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
@@ -74,16 +75,19 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
 def test_calls_and_pages_begin_with_what_mean_begins_with():
     lines = "users; mean within 1"
     for data in (SHOP, SECRET):
-        said = ss.plan_bounds(data, lines=lines, epsilon=1, lower=0, upper=100)
-        assert {name: getattr(said.parameters, name) for name in choose_defaults(data)} == dict(
+        plan = ss.plan_bounds(data, lines=lines, epsilon=1, lower=0, upper=100)
+        assert {name: getattr(plan.parameters, name) for name in choose_defaults(data)} == dict(
             choose_defaults(data)
         )
-        own = ss.mean_bound(data, epsilon=said.solution.lines[1].amount, lower=0, upper=100, counts="private")
-        assert said.solution.lines[1].bound == own.bound
-        assert said.solution.lines[1].error == pytest.approx(own.error, rel=1e-6)
+        of_mean = ss.mean_bound(
+            data, epsilon=plan.solution.lines[1].amount, lower=0, upper=100, counts="private"
+        )
+        assert plan.solution.lines[1].bound == of_mean.bound
+        assert plan.solution.lines[1].error == pytest.approx(of_mean.error, rel=1e-6)
         # What is assumed of users is said in the words of Mean.
         assert any(
-            one.lower() in " ".join(said.answer.assumptions).lower() for one in own.answer.assumptions[2:4]
+            one.lower() in " ".join(plan.answer.assumptions).lower()
+            for one in of_mean.answer.assumptions[2:4]
         )
     with pytest.raises(InvalidInput, match="cannot vary by more than"):
         PlanParameters(
@@ -102,14 +106,14 @@ ROWS = {"a": [30.0], "b": [7.0, 1.0, -2.0], "c": [4.0, 14.0, 0.5, 6.0]}
 def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     frame = pd.DataFrame([(user, v) for user, values in ROWS.items() for v in values], columns=["u", "v"])
     data = to_dataset(frame, user="u", value="v", disclosure="public")
-    asked = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **choose_defaults(data))
-    problem, value = table.build_mean_problem(data, asked)
+    parameters = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **choose_defaults(data))
+    problem, value = table.build_mean_problem(data, parameters)
     assert value == pytest.approx(frame["v"].mean())  # before clamping
     alpha, beta = table.split_mean_error(problem, np.arange(1.0, 5.0), LAPLACE)
-    for h, found, noise in zip(range(1, 5), alpha, beta, strict=True):
+    for h, squared_error, noise in zip(range(1, 5), alpha, beta, strict=True):
         draws = itertools.product(*(itertools.combinations(v, min(h, len(v))) for v in ROWS.values()))
         means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]
-        assert found == pytest.approx(np.mean((np.array(means) - value) ** 2))
+        assert squared_error == pytest.approx(np.mean((np.array(means) - value) ** 2))
         # The pair of sums of a user moves by h times the range; Laplace noise of that scale on both, linearised.
         kept = sum(min(h, len(v)) for v in ROWS.values())
         p = (np.clip(frame["v"], -1.0, 10.0).mean() + 1.0) / 11.0
@@ -125,10 +129,10 @@ def mean_curve(number, noise):
     frame = pd.DataFrame({"u": [f"u{k}" for k in np.repeat(np.arange(sizes.size), sizes)], "v": values})
     data = to_dataset(frame, user="u", value="v", disclosure="public")
     delta = None if noise is LAPLACE else 1e-6
-    asked = PlanParameters(
+    parameters = PlanParameters(
         1.0, lines="mean", lower=0.0, upper=10.0, mechanism=noise, delta=delta, **choose_defaults(data)
     )
-    (line,) = table.plan_lines(data, asked)
+    (line,) = table.plan_lines(data, parameters)
     return line.curve, line.value
 
 
@@ -137,11 +141,11 @@ def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_
         curves, weights, budget = random_plan(number)
         curves[0], value = mean_curve(number, budget.mechanism)
         weights[0] = 10.0 ** np.random.default_rng(number).uniform(-1.0, 1.0) / value**2
-        found = find_least_sum(curves, weights, budget)
+        split = find_least_sum(curves, weights, budget)
         best = brute_force(curves, weights, budget)
-        assert found.certificate.relative_gap <= 1e-4, number
-        assert found.certificate.lower_bound <= best * (1.0 + 1e-9), number
-        assert found.certificate.value <= best * (1.0 + 1e-4), number
+        assert split.certificate.relative_gap <= 1e-4, number
+        assert split.certificate.lower_bound <= best * (1.0 + 1e-9), number
+        assert split.certificate.value <= best * (1.0 + 1e-4), number
 
 
 def test_of_a_long_list_of_bounds_the_least_is_found_too():
@@ -160,15 +164,15 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         users = np.r_[np.arange(100), np.full(140_000, 100)].astype(str)
         frame = pd.DataFrame({"u": users, "v": values})
         data = to_dataset(frame, user="u", value="v", disclosure="public")
-        asked = PlanParameters(
+        parameters = PlanParameters(
             1.0, lines="users; rows; sum; mean", lower=0.0, upper=10.0, **choose_defaults(data)
         )
-        said = build_answer(data, asked)
-        assert said.solution.split.certificate.relative_gap <= 1e-4
-        assert not said.solution.planned_lines[3].curve.has_all_bounds
-        assert all(math.isfinite(line.error) for line in said.solution.lines)
-        line = said.solution.lines[3]
+        answer = build_answer(data, parameters)
+        assert answer.solution.split.certificate.relative_gap <= 1e-4
+        assert not answer.solution.planned_lines[3].curve.has_all_bounds
+        assert all(math.isfinite(line.error) for line in answer.solution.lines)
+        line = answer.solution.lines[3]
         own = mean.best_cap(
-            dataclasses.replace(table.build_mean_problem(data, asked)[0], epsilon=line.amount)
+            dataclasses.replace(table.build_mean_problem(data, parameters)[0], epsilon=line.amount)
         )
         assert line.error == pytest.approx(own.standard_error, rel=1e-3)

@@ -1,7 +1,5 @@
 """The laws of the draws of a range, from their scores."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import softmax
 

@@ -1,7 +1,5 @@
 """Bounds drawn from Python and the shell: the question of the draw, its account, and what leaves the data."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -70,12 +68,7 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
         assert told_json["answer"]["label"] == facts.label
         delta = ", δ = 0.000001" if name == "count" else ""
         assert f"the release adds ε = 1{delta}: ε = 3{delta} in all" in answer.detail
-        for refused in (
-            lambda of=drawn: of.report("x.html"),
-            drawn.draw,
-            drawn.script,
-            drawn.figure,
-        ):
+        for refused in (lambda of=drawn: of.report("x.html"), drawn.draw, drawn.script, drawn.figure):
             with pytest.raises(InvalidInput):
                 refused()
 

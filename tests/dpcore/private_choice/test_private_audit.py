@@ -107,10 +107,7 @@ def audited(
     for event in EVENTS.values():
         hits, others = int(event(first).sum()), int(event(second).sum())
         delta = parameters.delta or 0.0
-        found += [
-            lower_bound(hits, others, releases, delta),
-            lower_bound(others, hits, releases, delta),
-        ]
+        found += [lower_bound(hits, others, releases, delta), lower_bound(others, hits, releases, delta)]
     return max(found)
 
 

@@ -1,7 +1,5 @@
 """Direct private choice: sensitivity, exact privacy, the probabilities of the draw, and its audit."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal, localcontext
@@ -22,6 +20,7 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.scores import RESOLUTION, CapMean, RankedSum, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import Condition, TableCap, TableSmooth, compute_least_error
+from tests.dpcore.neighbours import list_neighbours
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),
@@ -94,7 +93,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
 ) -> None:
     """What users add to a query adds up: every table, with every newcomer, by the law as it is drawn."""
     assert not isinstance(condition, CapMean)
-    problem, kinds = ChoiceProblem(condition, 1.0, 40, neighbours, SmallFirst()), len(SIZES)
+    problem = ChoiceProblem(condition, 1.0, 40, neighbours, SmallFirst())
     grid = problem.candidates
     added = np.array([condition.statistics(histogram_of([size]), grid) for size in SIZES])
     aim = condition.with_draw_margin(1.0) if isinstance(condition, RankedSum) else condition
@@ -108,14 +107,9 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
     np.testing.assert_allclose(
         np.exp(laws(tables)[9]), choice.compute_probabilities(problem, histogram_of(counts)), rtol=1e-9
     )
-    of = np.repeat(np.arange(len(tables)), kinds)
-    other = tables[of] + np.tile(np.eye(kinds, dtype=np.int64), (len(tables), 1))
-    if neighbours is Neighbours.REPLACE_USER:
-        other[np.arange(len(of)), np.argmax(tables[of] > 0, axis=1)] -= 1
-        some = tables[of].any(axis=1)
-        of, other = of[some], other[some]
-    most = float(np.abs(laws(tables)[of] - laws(other)).max())
-    assert 0.5 < most <= 1.0 + 1e-9
+    table_indices, neighbour_tables = list_neighbours(tables, neighbours)
+    largest = float(np.abs(laws(tables)[table_indices] - laws(neighbour_tables)).max())
+    assert 0.5 < largest <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("condition", [one for one in CONDITIONS if isinstance(one, CapMean)], ids=str)

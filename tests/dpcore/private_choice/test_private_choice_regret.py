@@ -1,7 +1,5 @@
 """Regret of the direct private choice: by enumeration, by real draws, and on the samples."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -89,10 +89,7 @@ def test_one_user_moves_the_counts_by_no_more_than_declared(bins, counts, new, w
     replaced_counts = list(counts)
     replaced_counts[which % len(counts)] = new
     replaced = bins.count_users(ContributionHistogram.from_counts(replaced_counts))
-    for after, relation in (
-        (added, Neighbours.ADD_OR_REMOVE_USER),
-        (replaced, Neighbours.REPLACE_USER),
-    ):
+    for after, relation in ((added, Neighbours.ADD_OR_REMOVE_USER), (replaced, Neighbours.REPLACE_USER)):
         declared = PrivateCopyParameters(1.0, bins, neighbours=relation).sensitivity
         assert np.abs(after - before).sum() <= declared
         assert ((after - before) ** 2).sum() <= declared
@@ -105,10 +102,7 @@ def test_the_declared_sensitivity_is_reached():
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60),
-    scale=st.floats(0.1, 100.0),
-)
+@given(noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60), scale=st.floats(0.1, 100.0))
 def test_users_are_whole_and_not_negative(noisy, scale):
     lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
     users = fit_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower)
@@ -201,13 +195,6 @@ def test_a_copy_is_data_with_its_label(noise, neighbours):
     assert data.histogram.num_users == pytest.approx(4372, abs=6 * 9 * math.sqrt(37))
 
 
-def test_two_copies_differ():
-    histogram = samples.load("online-retail-lines").histogram
-    parameters = PrivateCopyParameters(0.1)
-    one, other = (release_histogram(histogram, parameters).noisy_counts for _ in range(2))
-    assert np.any(one != other)
-
-
 def test_nothing_left_is_a_sentence():
     histogram = ContributionHistogram([3], [1])
     for _ in range(50):
@@ -254,9 +241,6 @@ def test_shown_privacy_is_never_less(value):
     assert float(format_rounded_up(value)) <= value * (1 + 1.1e-5)
 
 
-# Ledger
-
-
 def test_epsilons_add_up():
     ledger = Ledger()
     assert ledger.total is None
@@ -282,9 +266,6 @@ def test_the_total_is_never_less_than_the_sum(epsilons):
     ledger = Ledger(tuple(ReleaseFacts(e, 0.0, Neighbours.REPLACE_USER, "x") for e in epsilons))
     assert ledger.total.epsilon >= math.fsum(epsilons)
     assert ledger.total.epsilon == pytest.approx(math.fsum(epsilons), rel=1e-15)
-
-
-# Regret
 
 
 def problem_of(key="online-retail-lines", epsilon=1.0):

@@ -1,7 +1,5 @@
 """Parameters and comparison of the page Choose privately."""
 
-from __future__ import annotations
-
 import numpy as np
 import opendp.prelude as opendp
 import pytest

@@ -1,7 +1,5 @@
 """The bound of a mean of this table, drawn: errors by hand, what the condition is near, and wrong variants."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Bounds drawn for quantiles, learners and sums row by row: what they aim at, and their privacy, exactly."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

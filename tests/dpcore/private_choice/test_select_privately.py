@@ -1,7 +1,5 @@
 """Bounds selected without the private answer: no user decides how it ends, and one user moves no chance by more."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

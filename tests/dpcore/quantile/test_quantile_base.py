@@ -80,12 +80,6 @@ def test_tiny_intervals_keep_their_precision():
     )
 
 
-def test_equality_is_by_content():
-    assert uniform_base(0.0, 2.0) == HistogramBase([0.0, 2.0], [7.0])
-    assert hash(uniform_base(0.0, 2.0)) == hash(HistogramBase([0.0, 2.0], [7.0]))
-    assert uniform_base(0.0, 2.0) != uniform_base(0.0, 3.0)
-
-
 @pytest.mark.parametrize(
     "build",
     [

@@ -8,7 +8,6 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
-from dpcore.quantile import WeightKind
 from dpcore.quantile.mechanism import NEIGHBOURS
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 
@@ -82,21 +81,6 @@ def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
     assert poorer.log_density(shifted) == pytest.approx(base_given.log_density(x) - math.log(3.0))
 
 
-def test_missing_ends_are_zero_and_one():
-    assert (
-        QuantileParameters(1.0).base_distribution()
-        == QuantileParameters(1.0, low=0.0, high=1.0).base_distribution()
-    )
-
-
-def test_the_paper_s_bound_gets_the_even_part_of_epsilon():
-    histogram = ContributionHistogram(sizes=[1, 3], users=[5, 2])
-    parameters = QuantileParameters(1.0, "0.2, 0.5", beta=0.3, population=True)
-    bound = parameters.rank_bound(histogram)
-    assert (bound.epsilon, bound.beta, bound.population) == (0.5, 0.3, True)
-    assert parameters.weight_kind is WeightKind.SMOOTH
-
-
 def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
     values, users = (QuantileParameters(1.0, "0.5, 0.8", neighbours=one) for one in NEIGHBOURS)
     # 0.5 ε each: the median may be drawn with twice that, the 0.8-quantile with 1 / 0.8 of it.
@@ -107,12 +91,3 @@ def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
         QuantileParameters(1.0, weighting=Weighting.NONE, neighbours=Neighbours.ADD_OR_REMOVE_USER)
     with pytest.raises(InvalidInput, match="What epsilon protects must be one of"):
         QuantileParameters(1.0, neighbours=Neighbours.REPLACE_USER)
-
-
-def test_where_answers_can_fall():
-    assert QuantileParameters(1.0, low=-2.0, high=3.0).answer_range == (-2.0, 3.0)
-    assert QuantileParameters(1.0, base=BaseKind.HISTOGRAM, edges="1, 4, 9", masses="1, 0").answer_range == (
-        1.0,
-        9.0,
-    )
-    assert QuantileParameters(1.0, base=BaseKind.NORMAL, center=0.0, spread=1.0).answer_range is None

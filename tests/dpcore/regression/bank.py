@@ -1,7 +1,5 @@
 """A bank of small problems that every method runs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpcore.regression import sample_limiting
@@ -43,6 +41,6 @@ def total_variance(problem: RegressionProblem, c: np.ndarray) -> float:
     return problem.residual_variance * float((c * c).sum()) + 2.0 * c.shape[0] * b * b
 
 
-def estimate_caps(problem: RegressionProblem, *arguments, **named) -> CapCurve:
+def estimate_caps(problem: RegressionProblem, *arguments, **options) -> CapCurve:
     """The variances of caps, in expectation over draws; arguments as of `sample_limiting.try_caps`."""
-    return sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, *arguments, **named))
+    return sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, *arguments, **options))

@@ -1,7 +1,5 @@
 """A table to features, labels and owners: one-hot groups, missing values, and everything that is wrong at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -247,9 +245,6 @@ def test_the_guess_never_fails_on_a_table(text):
     read = table(text)
     design = guess_design(read)
     assert {design.user, design.label} <= set(read.columns)
-
-
-# --- the facet ----------------------------------------------------------------------------------------------
 
 
 def labelled(**changes):

@@ -61,15 +61,6 @@ def test_dependent_columns_are_named():
     assert "x1 can be written" in refusal(features=zero, user_codes=np.arange(40))
 
 
-def test_equal_content_is_equal_and_arrays_are_read_only():
-    one, two, other = random_problem(1), random_problem(1), random_problem(2)
-    assert one == two
-    assert hash(one) == hash(two)
-    assert one != other
-    with pytest.raises(ValueError, match="read-only"):
-        one.features[0, 0] = 1.0
-
-
 def test_whitening_is_undone_exactly():
     problem = random_problem(5)
     w = problem.whitened

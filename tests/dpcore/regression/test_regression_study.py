@@ -1,7 +1,5 @@
 """Curves over epsilon, the paper's examples, and the draws of caps they rest on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -25,17 +23,8 @@ PROBLEM = RegressionProblem(
 def test_draws_of_one_question_give_the_costs_of_another(changes):
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     asked = replace(PROBLEM, **changes)
-    of_draws, anew = (
-        sample_limiting.average_draws(asked, draws),
-        estimate_caps(asked, DATA.labels, 4),
-    )
-    for name in (
-        "caps",
-        "num_used",
-        "sampling_variance",
-        "privacy_variance",
-        "prediction_error",
-    ):
+    of_draws, anew = (sample_limiting.average_draws(asked, draws), estimate_caps(asked, DATA.labels, 4))
+    for name in ("caps", "num_used", "sampling_variance", "privacy_variance", "prediction_error"):
         np.testing.assert_allclose(getattr(of_draws, name), getattr(anew, name), rtol=1e-12)
 
 

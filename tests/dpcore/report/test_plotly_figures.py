@@ -1,7 +1,5 @@
 """The picture of a plot: what no axis has a place for is a gap, and what is drawn beside its place says its place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -51,27 +49,6 @@ def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
         assert plotly_figures.draw(short).layout.yaxis.tickformat == tick_format
 
 
-def test_points_have_whiskers_and_a_symbol() -> None:
-    points = Points("p", X, T, Style.SMOOTH, LOW, HIGH, symbol="circle-open")
-    (drawn_trace,) = plotly_figures.draw(plot(points)).data
-    assert list(drawn_trace.x) == X
-    assert drawn_trace.marker.symbol == "circle-open"
-    assert list(drawn_trace.error_y.array) == [2.0, 0.5, 3.0]
-    assert list(drawn_trace.error_y.arrayminus) == [1.0, 1.5, 1.0]
-
-
-def test_a_curve_has_steps_and_one_more_number() -> None:
-    curve = Curve("c", X, T, Style.BIAS, dash="dot", width=3.0, steps="hv", symbol="square", hover=("t", T))
-    (drawn_trace,) = plotly_figures.draw(plot(curve)).data
-    assert (drawn_trace.line.shape, drawn_trace.line.dash, drawn_trace.line.width) == ("hv", "dot", 3.0)
-    assert (drawn_trace.mode, drawn_trace.marker.symbol) == ("lines+markers", "square")
-    assert list(drawn_trace.customdata) == T
-    assert (
-        drawn_trace.hovertemplate
-        == "c<br>bound (rows): %{x:.3g}<br>error: %{y:.3g}<br>t: %{customdata:.3g}<extra></extra>"
-    )
-
-
 def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() -> None:
     names, values = names_axis("kind"), Axis("error", "", (0.5, 9.0))
     bars = Bars("b", ["a", "b", "c"], T, Style.CAP, LOW, HIGH, base=1.0, gap=0.4, hover=(("least", LOW),))
@@ -101,14 +78,6 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     assert (list(drawn_trace.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
 
 
-def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
-    curve = Curve("c", X, T, Style.CAP, LOW, HIGH)
-    marked = replace(plot(curve).x, named_ticks=((1.0, "one"), (4.0, "four")))
-    figure = plotly_figures.draw(replace(plot(curve), x=marked))
-    assert (figure.layout.xaxis.tickvals, figure.layout.xaxis.ticktext) == ((1.0, 4.0), ("one", "four"))
-    assert list(figure.data[0].error_y.array) == [2.0, 0.5, 3.0]
-
-
 def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None:
     whole_plot = plot(
         Level("one", 1.0),
@@ -123,23 +92,6 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     one, two, upright = figure.data
     assert one.legendgroup != two.legendgroup
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
-
-
-def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins() -> None:
-    mean = [
-        Level(f"mean {k}", k, is_vertical=True, style=Style.CAP, dash="dash", legend="Mean")
-        for k in (2.0, 3.0)
-    ]
-    whole_plot = plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"), *mean)
-    curve, first, second, entry = plotly_figures.draw(whole_plot).data
-    assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
-    assert {first.showlegend, second.showlegend} == {False}
-    assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
-    assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
-    dotted = [Curve(f"{k}, halved", X, T, k, dash="dot", legend="Halved") for k in (Style.CAP, Style.SMOOTH)]
-    *both, entry = plotly_figures.draw(plot(*dotted)).data
-    assert {curve.showlegend for curve in both} == {False}
-    assert (entry.name, entry.line.dash, entry.line.color) == ("Halved", "dot", charts.NEUTRAL)
 
 
 def test_cells_have_the_colour_of_their_multiple() -> None:

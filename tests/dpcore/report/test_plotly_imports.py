@@ -1,7 +1,5 @@
 """Plotly waits for a library that another thread is still importing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

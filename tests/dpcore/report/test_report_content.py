@@ -1,7 +1,5 @@
 """Reports, their JSON and their scripts from hand-made content: labels, what is left out, what comes back."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
@@ -172,20 +170,6 @@ def test_the_summary_of_data_names_nobody_and_labels_all():
     text = " ".join(line.value for line in lines)
     assert len(ids) == 400
     assert not [one for one in ids if one in text.split()]
-
-
-def test_versions_are_those_that_the_packages_say_of_themselves():
-    import plotly
-    import scipy
-
-    labelled = content.read_versions()
-    assert labelled["numpy"] == np.__version__
-    assert labelled["scipy"] == scipy.__version__
-    assert labelled["plotly"] == plotly.__version__
-    assert {"Sweet Spot", "Python", "opendp"} <= set(labelled)
-
-
-# --- scripts ------------------------------------------------------------------------------------------------
 
 
 def rebuilt(value: object) -> object:

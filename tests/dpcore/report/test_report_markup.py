@@ -1,7 +1,5 @@
 """Markdown and LaTeX of the pages as HTML without a network: all of it converts, and text stays text."""
 
-from __future__ import annotations
-
 import html
 import re
 import xml.etree.ElementTree as ElementTree

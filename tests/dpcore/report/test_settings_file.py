@@ -1,7 +1,5 @@
 """Settings as TOML: what is written is read as it was, and what cannot be read gets a sentence."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 

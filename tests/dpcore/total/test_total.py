@@ -94,12 +94,6 @@ def test_the_paper_rule_survives_floating_point(rank):
     assert total.best_bound(problem).max_total == 301.0 - rank
 
 
-def test_between_whole_ranks_the_paper_rule_rounds_up():
-    totals = [1.0, 2.0, 4.0, 8.0, 16.0]
-    # 1 / 0.4 = 2.5: the third largest.
-    assert total.best_bound(problem_of(totals, 0.4, measure=Measure.BOUND)).max_total == 4.0
-
-
 def test_gaussian_rule_is_the_rank_of_the_mean_noise():
     totals = np.arange(1.0, 101.0)
     problem = problem_of(totals, 1.0, NoiseKind.GAUSSIAN, Measure.BOUND)
@@ -125,13 +119,6 @@ def test_all_zero():
     assert "All totals are 0" in choice.stop_reason
 
 
-def test_one_user_by_hand():
-    # One user with 1 and epsilon 1: RMSE^2 = (1 - T)^2 + 2 T^2 is least at T = 1/3, where it is 2/3.
-    choice = total.best_bound(problem_of([1.0], 1.0, measure=Measure.RMSE))
-    assert choice.max_total == pytest.approx(1.0 / 3.0, rel=1e-12)
-    assert choice.rmse**2 == pytest.approx(2.0 / 3.0, rel=1e-12)
-
-
 @pytest.mark.parametrize("noise", list(NoiseKind))
 @pytest.mark.parametrize("measure", list(Measure))
 @pytest.mark.parametrize("whole", [False, True])
@@ -146,26 +133,6 @@ def test_a_certificate_fails_on_half_answers(noise, measure, whole):
         # Honest as well: the claimed gap is at least the true one.
         true = 1.0 - best.certificate.value / float(total.measure_errors(problem, wrong))
         assert gap >= max(true, 0.01) * (1.0 - 1e-9)
-
-
-@pytest.mark.parametrize("measure", list(Measure))
-def test_symmetries(measure):
-    totals = np.random.default_rng(1).pareto(1.2, 500)
-    best = total.best_bound(problem_of(totals, 0.2, measure=measure))
-    shuffled = total.best_bound(
-        problem_of(np.random.default_rng(2).permutation(totals), 0.2, measure=measure)
-    )
-    assert shuffled == best
-    # Another unit scales everything; twice the users at half of epsilon is the same trade-off twice over.
-    cents = total.best_bound(problem_of(totals * 128.0, 0.2, measure=measure))
-    assert cents.max_total == pytest.approx(128.0 * best.max_total, rel=1e-9)
-    assert cents.certificate.value == pytest.approx(128.0 * best.certificate.value, rel=1e-12)
-    twice = total.best_bound(problem_of(np.repeat(totals, 2), 0.1, measure=measure))
-    assert twice.max_total == pytest.approx(best.max_total, rel=1e-9)
-    assert twice.certificate.value == pytest.approx(2.0 * best.certificate.value, rel=1e-12)
-    # Users with 0 change nothing.
-    zeros = total.best_bound(problem_of(np.concatenate((totals, np.zeros(77))), 0.2, measure=measure))
-    assert zeros.certificate.value == pytest.approx(best.certificate.value, rel=1e-12)
 
 
 @pytest.mark.parametrize("measure", list(Measure))
@@ -254,18 +221,10 @@ def test_a_bound_to_carry_away_is_not_the_total_it_was_read_off():
     assert total.short_bound(problem_of(totals, 0.5, whole=True), 24_755.0) == 24_755.0
 
 
-def test_curves_show_the_bound_beside_the_truth():
-    problem = problem_of(np.round(1000.0 / np.arange(1.0, 400.0)), 0.1)
-    at = total.errors(problem, np.linspace(0.0, 1000.0, 500))
-    ratio = at.bound / at.absolute_error
-    assert np.all(ratio >= 1.0 - 1e-12)
-    assert np.all(ratio <= 1.4661)
-
-
 def test_refuses_bad_questions_all_at_once():
     amounts = Amounts.from_totals([1.0])
     with pytest.raises(InvalidInput) as caught:
-        TotalProblem(amounts, -1.0, NoiseKind.GAUSSIAN, None, measure="mean")  # type: ignore[arg-type]
+        TotalProblem(amounts, -1.0, NoiseKind.GAUSSIAN, None, measure="mean")
     assert len(caught.value.problems) == 3
     with pytest.raises(InvalidInput, match="float64"):
         TotalProblem(Amounts.from_totals([1e300]), 1e-300)

@@ -11,12 +11,11 @@ from dpcore import total
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.total.answer import build_answer
-from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
+from dpcore.total.parameters import Summed, TotalParameters, user_totals
 from dpcore.total.signed import SignedProblem
 
 SHOP = samples.load("shop-events")
@@ -34,9 +33,6 @@ def data_with(codes, values, totals=None, pairs=None):
         totals=totals,
         pairs=pairs,
     )
-
-
-# --- what every user holds ----------------------------------------------------------------------------------
 
 
 def test_rows_are_the_histogram():
@@ -76,9 +72,6 @@ def test_what_cannot_be_added_up_is_said():
     assert huge.amounts is huge.signed is None
 
 
-# --- parameters ---------------------------------------------------------------------------------------------
-
-
 def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     rows = TotalParameters(0.3).problem(user_totals(SHOP, Summed.ROWS).amounts)
     values = TotalParameters(0.3, Summed.VALUES).problem(user_totals(SHOP, Summed.VALUES).amounts)
@@ -113,26 +106,6 @@ def test_all_problems_come_at_once():
     assert len(caught.value.problems) == 4
 
 
-def test_as_fields_and_back():
-    parameters = TotalParameters(
-        0.1,
-        Summed.VALUES,
-        mechanism=NoiseKind.GAUSSIAN,
-        delta=1e-9,
-        objective=Measure.RMSE,
-        own_bound=0.1 + 0.2,
-        lower=-1.0,
-        upper=5.0,
-        own_share=0.999,
-        runs=10,
-        seed=4,
-    )
-    assert from_fields(TotalParameters, to_fields(parameters)) == parameters
-
-
-# --- ranges for both signs ----------------------------------------------------------------------------------
-
-
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30),
     st.lists(st.floats(0.0, 2e6), min_size=1, max_size=5),
@@ -149,9 +122,6 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
         assert at.absolute_error[i] == pytest.approx(float(one.errors.absolute_error), **close)
         assert at.rmse[i] == pytest.approx(float(one.errors.rmse), **close)
         assert at.noise[i] == pytest.approx(float(one.errors.noise))
-
-
-# --- files --------------------------------------------------------------------------------------------------
 
 
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
@@ -208,7 +178,3 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     assert found["answer"]["label"] == "computed from private data (do not publish)"
     if entered:
         assert (found["answer"]["bias"], found["answer"]["noise_scale"]) == (2.5, 5.0)
-
-
-def test_rows_need_no_column():
-    assert user_totals(SHOP, Summed.ROWS).column == UserTotals(None).column == ""

@@ -1,7 +1,5 @@
 """Labelled rows for the tests of training."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -25,15 +23,15 @@ def generate_rows(num_users: int, **changes) -> ClassifierRows:
     return prepare_rows(generated.dataset.table, generated.scaling, 0.5)
 
 
-def replace_last_user(rows: ClassifierRows, other: ClassifierRows | None) -> ClassifierRows:
+def replace_last_user(rows: ClassifierRows, new_user: ClassifierRows | None) -> ClassifierRows:
     """The rows without the last user, or with another in its place."""
     remaining_rows = rows.select_users(np.arange(rows.num_users - 1))
-    if other is None:
+    if new_user is None:
         return remaining_rows
     return ClassifierRows(
-        np.vstack((remaining_rows.features, other.features)),
-        np.append(remaining_rows.signs, other.signs),
-        np.append(remaining_rows.users, np.full(other.num_rows, rows.num_users - 1)),
+        np.vstack((remaining_rows.features, new_user.features)),
+        np.append(remaining_rows.signs, new_user.signs),
+        np.append(remaining_rows.users, np.full(new_user.num_rows, rows.num_users - 1)),
     )
 
 

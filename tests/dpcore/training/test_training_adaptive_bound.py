@@ -1,7 +1,5 @@
 """Clipped sums whose bound follows a private quantile: neighbours, account, the rule written out, and the release."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -22,9 +20,6 @@ from tests.dpcore.training.tables import draw_rows, generate_rows, make_extreme_
 
 ADD, REPLACE, VALUES = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
 FOLLOWED = Cell(Method.FOLLOWED)
-
-
-# --- neighbours ---------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=120, deadline=None)
@@ -98,9 +93,6 @@ def test_the_sensitivities_are_reached():
     ]
     assert np.linalg.norm(result[0][0] - result[1][0]) / 2.0 == pytest.approx(2.0)
     assert abs(result[0][1] - result[2][1])[0] == 1.0
-
-
-# --- account ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("relation", Neighbours)
@@ -194,9 +186,6 @@ def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     # 4,000 draws; a right law fails once in 10,000.
     assert kstest(draws / noise.scale, "norm").pvalue > 1e-4
     assert noise.remaining == grid.total - 8 * grid.squared_gradient
-
-
-# --- the rule -----------------------------------------------------------------------------------------------
 
 
 def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
@@ -345,9 +334,6 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
     assert total[:, 0] == pytest.approx(by_hand)
 
 
-# --- the release --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "cell", [FOLLOWED, Cell(Method.SMOOTH, 2.0), Cell(Method.SMOOTH, 1.0, 0.5), Cell(Method.CLIPPED_SUM, 0.5)]
 )
@@ -370,19 +356,6 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
     else:
         theta = descent.train_cells(rows, mechanism, [cell], 0, range(1))
         assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
-
-
-def test_a_release_loses_what_the_curves_say():
-    train, test = hold_out(generate_rows(600), 0.25, 0)
-    mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
-    released_thetas = np.stack(
-        [release.train_once(train, mechanism, FOLLOWED).theta for _ in range(4)], axis=1
-    )
-    simulated = descent.train_cells(train, mechanism, [FOLLOWED], 5, range(64))
-    one, many = (
-        compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released_thetas, simulated)
-    )
-    assert abs(one.mean() - many.mean()) < 5 * many.std() * math.sqrt(1 / 4 + 1 / 64)
 
 
 def test_the_minimiser_is_released_with_the_noise_of_the_curves():

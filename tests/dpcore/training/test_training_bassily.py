@@ -1,7 +1,5 @@
 """The learner that the paper names, against the algorithm written out step by step."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

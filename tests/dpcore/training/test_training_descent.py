@@ -1,7 +1,5 @@
 """The mechanism: what one user can move, how much noise that needs, and what is left without noise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -34,9 +32,6 @@ def some_rows(seed: int = 0, sizes: tuple[int, ...] = (1, 4, 2, 9, 1, 3), d: int
     return ClassifierRows(features, signs, users)
 
 
-# --- losses -------------------------------------------------------------------------------------------------
-
-
 def test_the_logistic_slope_is_exact_however_far_out():
     margins = np.array([-1e9, -800.0, -37.0, -1e-9, 0.0, 0.3, 37.0, 700.0, 800.0, 1e9])
     with mp.workdps(40):
@@ -66,9 +61,6 @@ def test_losses_are_what_their_names_say():
     assert LossKind.HINGE.evaluate(m) == pytest.approx([2.75, 0.75, 0.0625, 0.0])
 
 
-# --- rows ---------------------------------------------------------------------------------------------------
-
-
 def test_features_are_brought_to_norm_one_by_public_ranges():
     scaling = Scaling((None, (0.0, 10.0), (-5.0, -1.0)), 1.5)
     result = scaling.apply(np.array([[1.0, 5.0, -3.0], [1.0, 20.0, -1.0], [1.0, 0.0, -99.0]]))
@@ -96,9 +88,6 @@ def test_a_user_is_held_out_with_all_rows():
     assert hold_out(rows, 0.25, seed=4)[1].digest != test.digest
     with pytest.raises(InvalidInput, match="held out must lie"):
         hold_out(rows, 1.0, 0)
-
-
-# --- one user -----------------------------------------------------------------------------------------------
 
 
 def gradient_of(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, keys: dict[int, int]):
@@ -194,9 +183,6 @@ def test_a_cap_keeps_random_rows_anew_in_every_run():
     share = is_kept[1:6].mean(axis=1)
     assert np.all(np.abs(share - 0.4) < 5 * math.sqrt(0.24 / 4000))
     assert np.array_equal(draw_ranks(rows, 7, range(10, 12)), ranks[:, 10:12])
-
-
-# --- noise --------------------------------------------------------------------------------------------------
 
 
 def noise_multipliers(mechanism: Mechanism, bound: float) -> tuple[float, float]:
@@ -329,9 +315,6 @@ def test_an_audit_finds_no_more_than_epsilon():
     assert audited(Mechanism(8.0, delta, **settings_), delta) > epsilon
 
 
-# --- without noise ------------------------------------------------------------------------------------------
-
-
 def test_without_noise_descent_ends_at_the_optimum(no_noise):
     rows = generate_rows(80)
     for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
@@ -399,9 +382,6 @@ def test_the_best_constant_beats_all_others(loss):
     assert result == pytest.approx(min(grid), abs=1e-5)
     single_feature = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
     assert loss.evaluate(np.array([optimum.find_best_constant(single_feature, loss)]))[0] < 1e-8
-
-
-# --- output perturbation ------------------------------------------------------------------------------------
 
 
 def test_output_perturbation_has_the_noise_that_it_declares_whatever_steps_are_entered():

@@ -1,7 +1,5 @@
 """The table of methods and bounds, and what theory says beside it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -35,9 +33,6 @@ CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
 def small(runs: int = 25, **changes) -> Experiment:
     train, test = hold_out(generate_rows(80, informative=2), 0.25, 0)
     return Experiment(((train, test),), Mechanism(1.0, 1e-5, **({"steps": 8} | changes)), CELLS, runs)
-
-
-# --- the table ----------------------------------------------------------------------------------------------
 
 
 def test_stop_and_resume_lose_nothing():
@@ -163,9 +158,6 @@ def test_the_generated_optimum_is_that_of_the_population():
     assert np.any(np.abs(off.mean(axis=0)) > 5 * off.std(axis=0) / math.sqrt(rows.num_rows))
     with pytest.raises(InvalidInput, match="are generated"):
         TrainingGenerator(num_users=50_000, exponent=0.5, max_rows=10_000).generate()
-
-
-# --- splits of the users ------------------------------------------------------------------------------------
 
 
 def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = None) -> Experiment:
@@ -353,9 +345,6 @@ def test_a_first_look_has_the_noise_of_everybody():
     ]
     assert spreads[1] == pytest.approx(spreads[0], rel=0.33)
     assert experiment.make_first_look(small()) is None
-
-
-# --- theory -------------------------------------------------------------------------------------------------
 
 
 def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):

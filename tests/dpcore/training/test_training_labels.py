@@ -1,7 +1,5 @@
 """Labels of words: which class is 1 is asked, stands in answer, file and program, and is never guessed."""
 
-from __future__ import annotations
-
 import runpy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The release: whole numbers, what one user moves in them, what it costs, and what comes out."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace
@@ -115,9 +113,6 @@ def test_a_model_learns_and_differs_from_draw_to_draw():
         assert best.certificate.value < loss < best.certificate.value + 0.1
     with pytest.raises(InvalidInput, match=r"ound must(.|\n)*all users(.|\n)*first look"):
         release.train_once(rows, replace(mechanism, sampled=0.5, user_share=0.5), Cell(Method.OUTPUT, 1e12))
-
-
-# --- under a cap --------------------------------------------------------------------------------------------
 
 
 def by_bits(monkeypatch, keys: np.ndarray) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from dpcore.answer import Answer, Bars, Hatching
-from dpcore.code import Choice, Library, write
+from dpcore.code import Choice, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import bounds, regimes
@@ -133,7 +134,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     ((_, cap),) = told.code.forms
     assert isinstance(cap, Choice)
-    assert f"MAX_ROWS = {found.cap.cap}" in write(cap, Library.PYTHON).text
+    assert f"MAX_ROWS = {found.cap.cap}" in write(cap, Program.PYTHON).text
     curve = told.plots["owners-cap"]()
     assert curve.disclosure is Disclosure.PRIVATE
     assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap.bound)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import group_pairs, samples
@@ -235,14 +236,14 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert "**this pair was computed from them**" in with_list.detail
     assert "Choose it with differential privacy" in with_list.detail
     for _, choice in told.code.forms:
-        assert "do not publish" in write(choice, Library.PYTHON).text.lower()
+        assert "do not publish" in write(choice, Program.PYTHON).text.lower()
 
 
 def test_code_carries_the_numbers_of_the_card() -> None:
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
         found = answer_from(view).code
-        texts = {name: write(choice, Library.PYTHON).text for name, choice in found.forms}
+        texts = {name: write(choice, Program.PYTHON).text for name, choice in found.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
         assert f"MAX_GROUPS = {view.pair.max_groups}" in pair
         if statistic in (Statistic.ROWS, Statistic.MEAN):

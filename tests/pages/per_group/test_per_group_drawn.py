@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
+from dpcore.common.programs import Program
 from dpcore.common.strict_json import JsonValue
 from dpcore.per_group.answer import answer
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -76,11 +77,11 @@ def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> Non
     drawn = build_private_pair(statistic)
     found = answer.write_private_forms(drawn, SHOP)
     ((_, choice),) = found.forms
-    for library in (Library.PYTHON, Library.OPENDP):
+    for library in (Program.PYTHON, Program.OPENDP):
         text = write(choice, library).text
         assert "DP release (epsilon = 0.5" in text
         assert "do not publish" not in text.lower()
-    python = write(choice, Library.PYTHON).text
+    python = write(choice, Program.PYTHON).text
     assert f"MAX_GROUPS = {drawn.max_groups}" in python
     if statistic is Statistic.ROWS:
         assert f"MAX_ROWS = {int(drawn.max_amount)}" in python

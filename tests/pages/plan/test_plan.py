@@ -12,13 +12,14 @@ import pytest
 
 import dpcore as ss
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan.answer import build_answer, solve
-from dpcore.plan.parameters import Objective, PlanParameters, Program, choose_defaults
+from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
 from dpcore.report.script import Source
 from pages.plan import inputs, question
 from pages.shared.base import keys

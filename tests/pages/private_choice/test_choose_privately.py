@@ -11,11 +11,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import ASSUMED_SHARE
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -160,7 +161,7 @@ def test_code_applies_the_chosen_number_under_its_label():
         drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
         found = selection.build_code(drawn, wanted, secret_data(), 1.0, ends=(0.0, 1.0))
         ((_, carried),) = found.forms
-        text = write(carried, Library.OPENDP).text or write(carried, Library.PYTHON).text
+        text = write(carried, Program.OPENDP).text or write(carried, Program.PYTHON).text
         assert f"{drawn.value:g}" in text
         assert "DP release (epsilon = 0.1, add or remove one user, exponential mechanism)" in one_line(text)
         assert "private data (do not publish)" not in text.lower()
@@ -324,7 +325,7 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     ((_, carried),) = selection.build_code(
         drawn, BoundPurpose.SMOOTH, secret_data(), 1.0, ends=(0.0, 1.0)
     ).forms
-    text = one_line(write(carried, Library.PYTHON).text)
+    text = one_line(write(carried, Program.PYTHON).text)
     assert "Together they protect against replacing one user only" in text
     assert "up to twice its epsilon" in text
 

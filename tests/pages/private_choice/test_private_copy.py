@@ -343,7 +343,7 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
     draw = figures.draw
 
     def noted(*args, **named):
-        asked.append(figures.question_notes()[1:])
+        asked.append(figures.list_inputs(figures.read_parameters())[1:])
         return draw(*args, **named)
 
     monkeypatch.setattr(figures, "draw", noted)

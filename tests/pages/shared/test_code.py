@@ -11,8 +11,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer
-from dpcore.code import Code, Library, write
+from dpcore.code import LIBRARIES, Code, write
 from dpcore.code import forms as code_choices
+from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.dataset import Contribution
 from dpcore.quantile import answer as quantile_answer
@@ -42,12 +43,12 @@ def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 SHOWN: dict[str, Answer] = {}
 
 
-def write_program(card: str, library: Library, which: int = 0) -> str:
+def write_program(card: str, library: Program, which: int = 0) -> str:
     """What the dialog of this card writes for a library, in its first or another form; empty for nothing."""
     return write_code(card, library, which).text
 
 
-def write_code(card: str, library: Library, which: int = 0) -> Code:
+def write_code(card: str, library: Program, which: int = 0) -> Code:
     code = SHOWN[card].code
     return write(code.forms[which][1], library)
 
@@ -75,9 +76,9 @@ def list_literals(text: str) -> set[object]:
     return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
 
 
-def has_number(text: str, library: Library, number: float) -> bool:
+def has_number(text: str, library: Program, number: float) -> bool:
     """Whether the program contains the number as a literal."""
-    if library is not Library.BIGQUERY:
+    if library is not Program.BIGQUERY:
         return number in list_literals(text)
     code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
     return number in {float(x) for x in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", code)}
@@ -89,13 +90,13 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
         read_number("mean_card", "Best bound"),
         read_number("mean_card", "Bound of the smooth weights"),
     )
-    for library in Library:
+    for library in LIBRARIES:
         text, smooth = write_program("mean_card", library), write_program("mean_card", library, 1)
         assert has_number(text, library, cap)
         assert "amount" in text
         decimals = (
             map(float, re.findall(r"\d+\.\d+", smooth))
-            if library is Library.BIGQUERY
+            if library is Program.BIGQUERY
             else list_literals(smooth)
         )
         assert any(isinstance(x, float) and x == pytest.approx(threshold, rel=5e-3) for x in decimals)
@@ -104,7 +105,7 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
     at = with_events("What weights gain")
     # As *Mean* proposes of public values.
-    assert has_number(write_program("gap_card", Library.PYTHON), Library.PYTHON, 100.0)
+    assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 100.0)
     # The page asks for no range itself, and writes no program with one that nobody entered.
     at.session_state["mean.upper"] = None
     check(at.run())
@@ -112,19 +113,19 @@ def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
     assert "needs the range of a value" in shown_texts(at)
     at.session_state["mean.upper"] = 95.0
     check(at.run())
-    assert has_number(write_program("gap_card", Library.PYTHON), Library.PYTHON, 95.0)
-    for library in Library:
+    assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 95.0)
+    for library in LIBRARIES:
         assert has_number(write_program("gap_card", library), library, read_number("gap_card", "Best bound"))
 
 
 @pytest.mark.parametrize("summed", ["rows", "values"])
 def test_sum_and_count_shows_the_bound(summed: str) -> None:
     with_events("Sum and count", summed=summed)
-    for library in Library:
+    for library in LIBRARIES:
         text = write_program("total_card", library)
         # To the last digit where values are added up: the card shows the rounded bound, too.
         assert has_number(text, library, read_number("total_card", "Best bound"))
-        if summed == "rows" and library is Library.BIGQUERY:
+        if summed == "rows" and library is Program.BIGQUERY:
             assert "max_groups_contributed = 1," in text
 
 
@@ -133,9 +134,9 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     shop = samples.load("shop-events")
     code = quantile_answer.build_answer(shop, parameters).code
     (_, weights), (name, cap) = code.forms
-    for library in Library:
+    for library in LIBRARIES:
         written = write(weights, library)
-        if library is not Library.PYTHON:
+        if library is not Program.PYTHON:
             assert not written.text
             assert "cannot be expressed" in "\n".join(written.differences)
         assert has_number(write(cap, library).text, library, float(re.sub(r"\D", "", name)))
@@ -143,7 +144,7 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
 
 def test_learning_shows_the_cap() -> None:
     with_events("Learning under a bound")
-    for library in Library:
+    for library in LIBRARIES:
         text = write_program("learning_card", library)
         assert has_number(text, library, read_number("learning_card", "Best bound"))
         assert "learner" in text
@@ -153,9 +154,9 @@ def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
     open_app("Many tasks")
     code = SHOWN["many_tasks_card"].code
     most = float(re.sub(r"\D", "", code.forms[1][0]))
-    for library in Library:
+    for library in LIBRARIES:
         weights = write_code("many_tasks_card", library)
-        if library is Library.PYTHON:
+        if library is Program.PYTHON:
             assert "EXPONENT = " in weights.text
             assert "BUDGET = " in weights.text
         else:
@@ -169,7 +170,7 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
     assert list_programs(at) == []
     assert "max_partitions_contributed" not in shown_texts(at)
     # One library for all pages: the panel of each begins with it.
-    for library in (Library.TUMULT, Library.OPENDP):
+    for library in (Program.TUMULT, Program.OPENDP):
         at.session_state[keys.CODE_LIBRARY] = library.name
         at = open_code(go(at, "Mean"), "mean_card")
         # The table of names stands in it: Streamlit refuses a dialog that is opened in another one.
@@ -205,9 +206,9 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
     assert at.session_state[keys.CODE_LIBRARY] == "PYTHON"
     second = at.code[0].value
     assert second != first
-    assert has_number(second, Library.PYTHON, 3)
+    assert has_number(second, Program.PYTHON, 3)
     at.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
-    assert has_number(at.code[0].value, Library.PYTHON, 2.5)
+    assert has_number(at.code[0].value, Program.PYTHON, 2.5)
     assert at.get_by_key("card_code_file")
     assert "max_partitions_contributed" in shown_texts(at)
 
@@ -230,10 +231,10 @@ def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> No
     assert not at.exception
     assert "smooth weights cannot be expressed" in shown_texts(at)
     assert "The program below is for **Bound, 3 rows**, which OpenDP has." in shown_texts(at)
-    assert has_number(at.code[0].value, Library.OPENDP, 3)
+    assert has_number(at.code[0].value, Program.OPENDP, 3)
     at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
     assert "The program below is for" not in shown_texts(at)
-    assert has_number(at.code[0].value, Library.PYTHON, 2.5)
+    assert has_number(at.code[0].value, Program.PYTHON, 2.5)
 
 
 def test_private_uploads_say_so_and_use_their_own_names() -> None:
@@ -245,10 +246,10 @@ def test_private_uploads_say_so_and_use_their_own_names() -> None:
     driving.use(at)
     assert driving.data(at).privacy_unit == (name,)
     go(at, "Learning under a bound")
-    for library in Library:
+    for library in LIBRARIES:
         text = write_program("learning_card", library)
         assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
-        if library is Library.BIGQUERY:
+        if library is Program.BIGQUERY:
             assert 'PARTITION BY `who" \\`is\\`; drop`' in text
         else:
             assert "it's mine.csv" in list_literals(text)
@@ -291,10 +292,10 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     # What users add is their total either way.
     for summed in (Summed.ROWS, Summed.VALUES):
         check(at.segmented_control(key="total.summed").set_value(summed).run())
-        for library in Library:
+        for library in LIBRARIES:
             assert "A row is here" not in write_program("total_card", library)
         names: dict[str, Any] = {}
-        text = write_program("total_card", Library.PYTHON)
+        text = write_program("total_card", Program.PYTHON)
         # Between semicolons the person writes the mark.
         assert text.count('DECIMAL = ""\n') == 1
         exec(compile(text.replace('DECIMAL = ""\n', 'DECIMAL = ","\n'), "program", "exec"), names)
@@ -303,8 +304,8 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
         assert abs(names["total"] - clamped) <= 20.8 * names["HIGH"] / names["EPSILON"]
 
 
-@pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
-def test_the_program_on_the_page_runs_as_it_stands(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
+def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     at = with_events("Sum and count")
     text, bound = write_program("total_card", library), read_number("total_card", "Best bound")
     assert "# Run it in Sweet Spot's folder, or write the whole path in place of" in text
@@ -320,7 +321,7 @@ def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
     at = driving.on_file(losses, "Sum and count")
     check(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-    for library in Library:
+    for library in LIBRARIES:
         text = write_program("total_card", library)
         assert "PRIVATE DATA" in text
         assert re.search(r"-\d+\.\d+", text)  # a lower end below 0
@@ -328,9 +329,9 @@ def test_a_range_for_totals_of_both_signs_is_written() -> None:
 
 def test_regression_weighs_in_plain_python_only() -> None:
     finish(open_app("Regression"), "regression.solve", "regression.caps")
-    for library in Library:
+    for library in LIBRARIES:
         code = write_code("regression_card", library)
-        if library is Library.PYTHON:
+        if library is Program.PYTHON:
             assert "LARGEST_USER_WEIGHT = " in code.text
             assert "regression_matrix.parquet" in code.text
         else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 import re
 
 import numpy as np
@@ -11,10 +13,11 @@ from scipy import optimize, stats
 
 from dpcore import total
 from dpcore.answer import standard
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -84,15 +87,26 @@ def enter(at, key, value):
     return check(at.number_input(key=key).set_value(value).run())
 
 
+problem_of = functools.partial(total.TotalProblem, program=Program.OPENDP)
+
+
 def error_of(problem: total.TotalProblem, t: float) -> float:
-    """The error at T by brute force: quantiles of the noise, laid on the bias."""
+    """The error at T by brute force: a sum over whole noise for rows, and over quantiles of the noise for totals."""
     bias = float(np.sum(np.maximum(problem.amounts.values - t, 0.0) * problem.amounts.users))
-    kind = stats.laplace if problem.mechanism is NoiseKind.LAPLACE else stats.norm
-    noise = problem.unit_noise * t * kind.ppf((np.arange(100_000) + 0.5) / 100_000)
+    is_laplace, scale = problem.mechanism is NoiseKind.LAPLACE, problem.unit_noise * t
+    if problem.is_integer:
+        noise = np.arange(-math.ceil(45.0 * scale) - 2.0, math.ceil(45.0 * scale) + 3.0)
+        weights = np.exp(-np.abs(noise) / scale) if is_laplace else np.exp(-0.5 * (noise / scale) ** 2)
+    else:
+        noise = scale * (stats.laplace if is_laplace else stats.norm).ppf(
+            (np.arange(100_000) + 0.5) / 100_000
+        )
+        weights = np.ones(100_000)
+    weights /= weights.sum()
     if problem.measure is Measure.BOUND:
-        return bias + float(np.abs(noise).mean())
+        return bias + float(np.abs(noise) @ weights)
     off = np.abs(noise - bias)
-    return float(off.mean()) if problem.measure is Measure.ABSOLUTE else float(np.sqrt((off**2).mean()))
+    return float(off @ weights if problem.measure is Measure.ABSOLUTE else np.sqrt(off**2 @ weights))
 
 
 def assert_answer(at, problem: total.TotalProblem) -> None:
@@ -129,7 +143,7 @@ def test_the_axis_holds_a_best_bound_below_all_totals(epsilon: float) -> None:
 
 
 def test_the_default_sample_is_answered_by_the_core():
-    assert_answer(open_app(TITLE), total.TotalProblem(ROWS, EPSILON, is_integer=True))
+    assert_answer(open_app(TITLE), problem_of(ROWS, EPSILON, is_integer=True))
 
 
 def test_every_mechanism_and_measure():
@@ -144,7 +158,7 @@ def test_every_mechanism_and_measure():
             choose(at, "total.objective", measure)
             assert not errors(at)
             delta = 1e-5 if gaussian else None
-            assert_answer(at, total.TotalProblem(ROWS, 0.1, mechanism, delta, measure, is_integer=True))
+            assert_answer(at, problem_of(ROWS, 0.1, mechanism, delta, measure, is_integer=True))
             # One measure is drawn; the others are in a tab of their own.
             drawn = {t["name"] for t in chart(at, "total_error")["data"]}
             assert drawn & set(CURVES.values()) == {CURVES[measure]}
@@ -156,7 +170,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
     lines = [t for t in figure["data"] if t["name"] in CURVES.values()]
     assert len({t["line"]["color"] for t in lines}) == len(lines) == 3
     for measure, name in CURVES.items():
-        problem = total.TotalProblem(ROWS, EPSILON, measure=measure, is_integer=True)
+        problem = problem_of(ROWS, EPSILON, measure=measure, is_integer=True)
         bounds, drawn = trace(figure, name)
         assert drawn[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
         best = total.best_bound(problem)
@@ -167,7 +181,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
 
 def test_totals_of_a_column_are_summed():
     at = on_shop(summed="values")
-    assert_answer(at, total.TotalProblem(Amounts.from_totals(SHOP.totals), EPSILON))
+    assert_answer(at, problem_of(Amounts.from_totals(SHOP.totals), EPSILON))
     assert "total of amount" in shown_texts(at)
     assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(at)
 
@@ -175,7 +189,7 @@ def test_totals_of_a_column_are_summed():
 def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
     # Rank 1 = ceil(1 / 2) of ten totals: by the paper's bound T is the largest, to the last cent.
     totals = np.array([3.21] * 8 + [24_755.56, 0.5])
-    largest = total.TotalProblem(Amounts.from_totals(totals), 2.0, measure=Measure.BOUND)
+    largest = problem_of(Amounts.from_totals(totals), 2.0, measure=Measure.BOUND)
     assert total.optimal_bound(largest) == max(totals)
     for sign in (1.0, -1.0):
         card = of_values(sign * totals, 2.0, objective=Measure.BOUND)
@@ -183,7 +197,7 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
         said = "\n".join([card.headline, card.near_optimal, *numbers])
         assert "24,75" not in said
         assert "2475" not in said
-        code = write(card.code.forms[0][1], Library.PYTHON).text
+        code = write(card.code.forms[0][1], Program.PYTHON).text
         ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", code).groups()]
         assert wording.number(ends[1], 4) in said
         assert float(f"{ends[1]:.4g}") == ends[1]
@@ -220,7 +234,7 @@ def test_choices_are_kept_over_pages_and_delta_over_noises():
 
 def test_an_own_bound_is_compared():
     at = enter(open_app(TITLE), "total.own_bound", 200.0)
-    problem = total.TotalProblem(ROWS, EPSILON, is_integer=True)
+    problem = problem_of(ROWS, EPSILON, is_integer=True)
     ((x,), (y,)) = trace(chart(at, "total_error"), "Your own bound")
     assert (x, y) == (200.0, pytest.approx(error_of(problem, 200.0), rel=2e-3))
     assert "Your own bound, 200 rows" in shown_texts(at)
@@ -246,7 +260,7 @@ def test_what_cannot_be_released_is_said():
 def test_the_better_noise_is_said():
     texts = shown_texts(open_tab(open_app(TITLE), "total", "Measures and noise"))
     laplace, gaussian = (
-        total.best_bound(total.TotalProblem(ROWS, EPSILON, noise, delta, is_integer=True)).absolute_error
+        total.best_bound(problem_of(ROWS, EPSILON, noise, delta, is_integer=True)).absolute_error
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
     assert f"The best error is {wording.number(laplace)} rows with Laplace noise" in texts
@@ -258,7 +272,7 @@ def test_data_without_values_say_so():
     at = choose(open_app(TITLE), "total.summed", "Values")
     assert "no column of values" in shown_texts(at)
     assert not metrics_of(at)
-    assert_answer(choose(at, "total.summed", "Rows"), total.TotalProblem(ROWS, EPSILON, is_integer=True))
+    assert_answer(choose(at, "total.summed", "Rows"), problem_of(ROWS, EPSILON, is_integer=True))
 
 
 def test_a_sum_of_zeros_says_so():
@@ -340,12 +354,12 @@ def test_four_strategies_are_drawn_and_simulated():
     at = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     enter(at, "total.runs", 400)
     enter(at, "total.own_share", 0.9)
-    problem = total.TotalProblem(ROWS, EPSILON, is_integer=True)
+    problem = problem_of(ROWS, EPSILON, is_integer=True)
     figure = chart(at, "total_strategies")
     t = ROWS.quantile(0.9)
     epsilons, drawn = trace(figure, f"90 % quantile (bound {wording.number(t)})")
     for i in range(0, epsilons.size, 10):
-        one = total.TotalProblem(ROWS, float(epsilons[i]), is_integer=True)
+        one = problem_of(ROWS, float(epsilons[i]), is_integer=True)
         assert drawn[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)
     assert not [x for x in figure["data"] if "simulated" in x["name"]]
     check(at.button(key="total_job_start").click().run())
