@@ -2,7 +2,7 @@
 
     python docs/make_sample_events.py [FILE]
 
-Rows per user follow a Zipf law over sizes (`dpcore.data.generators.ZipfSizes`), products have Zipf popularity, and
+Rows per user follow a Zipf law over sizes (`dpcore.data.samples.ZipfSizes`), products have Zipf popularity, and
 amounts depend on the user: about a fifth of their variance lies between users, and users with many rows
 spend a little less per row, so that bounding contributions moves the mean. Everything is drawn from one seed;
 nothing comes from real people.
@@ -19,7 +19,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from dpcore.data.generators import ZipfSizes  # noqa: E402  (the path above comes first)
+from dpcore.data.samples import ZipfSizes  # noqa: E402  (the path above comes first)
 
 SEED = 2026
 SIZES = ZipfSizes(alpha=1.55, num_users=400, max_contributions=150, seed=SEED)

@@ -49,20 +49,14 @@ class Summary:
     """Figures that describe a contribution histogram.
 
     Attributes:
-        num_users: Users with at least one row.
-        num_rows: Rows in all.
         median: Median rows per user (mean of the two middle users where their number is even).
         mean: Mean rows per user.
-        max: Rows of the heaviest user.
         top_percent_share: Share of all rows held by the heaviest 1 % of users (rounded up to whole users).
         gini: Gini coefficient of rows per user: 0 where all have equally many, toward 1 where one has all.
     """
 
-    num_users: int
-    num_rows: int
     median: float
     mean: float
-    max: int
     top_percent_share: float
     gini: float
 
@@ -376,10 +370,7 @@ class ContributionHistogram(ByDigest):
         # Sum over ranks r of (2 r - m - 1) s_r / (m n), the ranks of one size summed in one go.
         lighter = np.concatenate(([0.0], at_most[:-1]))
         gini = float(np.sum(sizes * users * (2.0 * lighter + users - m)) / (m * n))
-        return Summary(
-            self.num_users, self.num_rows, median, n / m, self.max_size, float(self.share_held_by_heaviest(0.01)),
-            max(gini, 0.0),
-        )  # fmt: skip
+        return Summary(median, n / m, float(self.share_held_by_heaviest(0.01)), max(gini, 0.0))
 
 
 def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:

@@ -248,10 +248,10 @@ def describe_sizes(histogram: ContributionHistogram) -> str:
     """Write how many users and rows there are, and how many rows the median, mean and heaviest user have."""
     summary = histogram.summary()
     return (
-        f"**{wording.counted(summary.num_users, 'user')}** {wording.agreeing(summary.num_users, 'has', 'have')} "
-        f"**{wording.counted(summary.num_rows, 'row')}**. "
+        f"**{wording.counted(histogram.num_users, 'user')}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
+        f"**{wording.counted(histogram.num_rows, 'row')}**. "
         f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
-        f"{wording.number(summary.max)}."
+        f"{wording.number(histogram.max_size)}."
     )
 
 

@@ -39,29 +39,23 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
     add = parser.add_argument
-    sources = (
-        "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db or spark:"
-    )
+    sources = "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db"
     add("--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=sources)
     add("--table", help="table in the engine (schema.table), or files that it reads itself")
     add("--user", action="append", required=True, help="column that says who; again for several")
     add("--task", action="append", default=[], help="column of tasks or groups; again for several")
     add("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
-    add(
-        "--max-pairs", type=int, help="how many pairs may come back; a run without it says how many there are"
-    )
+    add("--max-pairs", type=int, help="most pairs that may come back; a run without it tells their number")
     add("--distribution-to", type=Path, help="file for the distribution of pairs, for bounds per group")
     add("--value", help="column of values")
     add("--names", help="names of the columns, with commas between, where the files hold none")
-    contribution = "what a contribution is: a row, a distinct task of a user, or the total of the value"
-    add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=contribution)
+    add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help="what a contribution is")
     missing_users = "rows that name no user: leave them out, or count them as one user"
     add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users)
     add("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add("--public", action="store_true", help="the data are public; else they are taken as private")
     add("--to", type=Path, help="file for the histogram; standard output by default")
-    memory = f"{MEMORY_LIMIT // 10**6}MB"
-    add("--memory", default=memory, help="memory for files (default %(default)s)")
+    add("--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help="memory for files (default %(default)s)")
     return parser
 
 
@@ -89,7 +83,7 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
             parsed.pairs_to.write_text(pairs_csv(dataset.pairs), encoding="utf-8")
         if parsed.distribution_to is not None:
             parsed.distribution_to.write_text(group_pairs.to_text(dataset), encoding="utf-8")
-        _report(dataset, result.summary, parsed)
+        _report(dataset, result.summary)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
@@ -126,8 +120,7 @@ def _count(parsed: argparse.Namespace) -> CountResult:
     refuse_to_overwrite(sources, "--to", parsed.to)
     refuse_to_overwrite(sources, "--distribution-to", parsed.distribution_to)
     if find_distributions(sources):
-        remedy = "Open it in the app, or ask: sweet-spot group FILE"
-        raise refuse("a distribution of pairs is counted already", remedy=remedy)
+        raise refuse("a distribution of pairs is counted already", remedy="Ask: sweet-spot group FILE")
     source = open_files(sources)
     if parsed.names is not None:
         source = source.with_names(parsed.names.split(","))
@@ -167,16 +160,10 @@ def pairs_csv(pairs: Pairs) -> str:
     return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
 
 
-def _report(dataset: Dataset, summary: str, parsed: argparse.Namespace) -> None:
-    label = dataset.provenance.label
+def _report(dataset: Dataset, summary: str) -> None:
     sizes = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
-    lines = [summary, f"Contributions of the heaviest users: {sizes}.", *dataset.notes]
-    if parsed.to is not None:
-        lines.append(f"The histogram is in {parsed.to} ({label}).")
-    if parsed.pairs_to is not None and dataset.pairs is not None:
-        lines.append(f"{dataset.pairs.user_codes.size:,} pairs are in {parsed.pairs_to} ({label}).")
-    if parsed.distribution_to is not None:
-        lines.append(f"The distribution of pairs is in {parsed.distribution_to} ({label}).")
+    heaviest = f"Contributions of the heaviest users: {sizes}."
+    lines = [summary, heaviest, *dataset.notes, f"What was written is {dataset.provenance.label}."]
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -79,9 +79,7 @@ def count_pairs(
                 requirement = f"a whole number of at least {minimum}"
                 is_valid &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
             if bad := int((~is_valid).sum()):
-                location = (
-                    f"column {column_names.shorten(name)}, first in row {int(np.argmin(is_valid)) + 1:,}"
-                )
+                location = f"column {column_names.shorten(name)}, row {int(np.argmin(is_valid)) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
                 problems.add(f"{bad:,} cells are not {requirement}", location, remedy)
         if cells[names[0]].size > MAX_PAIRS:
@@ -198,8 +196,6 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
     source_text = "Rows per user."
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
-    elif data is None:
-        raise refuse("there are no data", remedy="Name a table, the path of a file, or rows per user")
     else:
         counts = np.empty((0, 0))
         with suppress(ValueError):  # lists of several lengths
@@ -237,9 +233,8 @@ def _choose_roles(
         named_columns = [*user, *group, *column_names.list_columns(value)]
         column_names.refuse_missing(problems, source.columns, named_columns)
         if not user and guessed.kind is TableKind.EVENTS:
-            problems.add(
-                f"say which column names the user: user=…, one of {column_names.list_names(source.columns)}"
-            )
+            names = column_names.list_names(source.columns)
+            problems.add(f"say which column names the user: user=…, one of {names}")
         if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
             column_names.add_lacking(problems, lacking)
     roles = Roles.of_events(user, value, group, contribution) if user else guessed
@@ -305,8 +300,7 @@ def count(
     start = time.monotonic()
     check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
-        remedy = "Say that one row is one size, or that the data are private"
-        raise refuse("a DP release is a table of one row per size", remedy=remedy)
+        raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
     with Problems() as problems_of_times:
         for column in (roles.value, roles.count, roles.size, roles.users):
             refuse_times(problems_of_times, source.head.times, column)
@@ -332,9 +326,8 @@ def count(
     if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
         raise InvalidInput(problems)
     if isinstance(provenance, ReleaseFacts) and reduction.sizes_repeat:
-        remedy = "Bring one release, or say that the data are private"
-        column = f"column {column_names.shorten(roles.size or '')}"
-        raise refuse("a size stands twice, so this is not one DP release", column, remedy)
+        remedy = f"Bring one release with each size once in column {column_names.shorten(roles.size or '')}"
+        raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
     layout = None
     if source.head.layouts:
         layouts = list(source.head.layouts)

@@ -21,7 +21,7 @@ from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
 from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ROW, Relation, scan
-from dpcore.counting.text import SEPARATOR_NAMES, mark_fields
+from dpcore.counting.text import mark_fields
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
 
@@ -193,8 +193,8 @@ def find_rows(
         with open_duck() as duck, duck.in_order():
             duck.connection.execute(f"CREATE TEMP VIEW source AS {view(relation)}")
             limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
-            found = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
-        rows = [row for row, _ in found] + [detail for _, detail in found if isinstance(detail, int)]
+            bad_rows = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
+        rows = [row for row, _ in bad_rows] + [detail for _, detail in bad_rows if isinstance(detail, int)]
         suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
             locations = {row: relation.table.describe_row(row - 1) for row in rows}
@@ -203,7 +203,7 @@ def find_rows(
         else:
             lines = _find_lines(relation, rows, should_stop)
             locations = {row: f"line {line:,}{suffix}" for row, line in lines.items()}
-        for row, detail in found:
+        for row, detail in bad_rows:
             if isinstance(detail, int):
                 text = locations[detail]
             else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.
@@ -358,8 +358,9 @@ def recode_file(
                 raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
             if separator:
                 if '"' in text:
-                    message = f"a quotation mark in a file with {SEPARATOR_NAMES[separator]} between fields"
-                    raise refuse(message, location, "Save it with commas between fields")
+                    raise refuse(
+                        "its fields cannot be quoted", location, "Save it with commas between fields"
+                    )
                 *lines, remainder = (remainder + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
                 text += mark_fields(remainder, separator) if not block else ""

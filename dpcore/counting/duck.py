@@ -292,10 +292,8 @@ class Duck:
         """Run a query and return its columns, nulls as NaN."""
         columns: dict[str, Any] = self._run(sql, lambda result: result.fetchnumpy())
         for name, column in columns.items():
-            has_nulls = np.ma.is_masked(column)
-            columns[name] = (
-                np.ma.filled(column.astype(np.float64), np.nan) if has_nulls else np.asarray(column)
-            )
+            floats = column.astype(np.float64) if np.ma.is_masked(column) else column
+            columns[name] = np.ma.filled(floats, np.nan) if floats is not column else np.asarray(column)
         return columns
 
     def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:

@@ -44,9 +44,9 @@ class Engine:
         title: Display name.
         address: Example of an address.
         credentials: Source of its credentials, a sentence without its full stop.
-        dialect: Ibis's name of its SQL dialect, for showing SQL without its driver.
         password: Environment variable of the password, for engines whose driver gets an empty one from Ibis and then
             looks nowhere else; empty if the driver finds its credentials by itself.
+        dialect: Ibis's name of its SQL dialect, for showing SQL without its driver; empty if it is the key.
         fixed: Further options of the connection, so that nothing is written to the engine.
     """
 
@@ -54,36 +54,31 @@ class Engine:
     title: str
     address: str
     credentials: str
-    dialect: str
     password: str = ""
+    dialect: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
 _ENGINES = (
-    Engine("postgres", "PostgreSQL", "postgres://analyst@db.example.org:5432/shop",
-           "PGPASSWORD, or a line in ~/.pgpass", "postgres"),
-    Engine("pyspark", "Spark", "pyspark://",
-           "spark-defaults.conf and the environment of the Spark session", "databricks"),
-    Engine("bigquery", "BigQuery", "bigquery://my-project/my_dataset",
-           "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS", "bigquery"),
+    Engine("postgres", "PostgreSQL", "postgres://analyst@db.example.org:5432/shop", "PGPASSWORD, or ~/.pgpass"),
+    Engine("pyspark", "Spark", "pyspark://", "the environment of the Spark session", dialect="databricks"),
+    Engine("bigquery", "BigQuery", "bigquery://my-project/my_dataset", "gcloud auth application-default login"),
     # Otherwise Ibis creates a database there, called ibis_udfs.
     Engine("snowflake", "Snowflake", "snowflake://analyst@account/database/schema?warehouse=small&authenticator=externalbrowser",
            "the browser sign-on; or name a connection of ~/.snowflake/connections.toml: "
-           "snowflake://?connection_name=mine", "snowflake", fixed={"create_object_udfs": False}),
+           "snowflake://?connection_name=mine", fixed={"create_object_udfs": False}),
     Engine("databricks", "Databricks", "databricks://",
-           "DATABRICKS_SERVER_HOSTNAME, DATABRICKS_HTTP_PATH and DATABRICKS_TOKEN", "databricks"),
+           "DATABRICKS_SERVER_HOSTNAME, DATABRICKS_HTTP_PATH and DATABRICKS_TOKEN"),
     Engine("trino", "Trino", "trino://analyst@trino.example.org:443/catalog/schema",
-           "TRINO_PASSWORD, which is sent over HTTPS; without it only the user's name is", "trino", "TRINO_PASSWORD"),
+           "TRINO_PASSWORD, which is sent over HTTPS; without it only the user's name is", "TRINO_PASSWORD"),
     Engine("clickhouse", "ClickHouse", "clickhouse://analyst@clickhouse.example.org:8443/shop?secure=True",
-           "CLICKHOUSE_PASSWORD", "clickhouse", "CLICKHOUSE_PASSWORD"),
-    Engine("athena", "Athena", "athena://?s3_staging_dir=s3://my-bucket/staging/&region_name=eu-west-1",
-           "AWS_PROFILE, or the AWS environment variables", "athena"),
-    Engine("mysql", "MySQL", "mysql://analyst@db.example.org:3306/shop", "MYSQL_PWD", "mysql", "MYSQL_PWD"),
+           "CLICKHOUSE_PASSWORD", "CLICKHOUSE_PASSWORD"),
+    Engine("athena", "Athena", "athena://?s3_staging_dir=s3://my-bucket/staging/&region_name=eu-west-1", "AWS_PROFILE"),
+    Engine("mysql", "MySQL", "mysql://analyst@db.example.org:3306/shop", "MYSQL_PWD", "MYSQL_PWD"),
     Engine("mssql", "SQL Server", "mssql://db.example.org:1433/shop?driver=ODBC+Driver+18+for+SQL+Server",
-           "the Windows or Kerberos sign-on; with a user in the address, SQLCMDPASSWORD", "mssql", "SQLCMDPASSWORD"),
-    Engine("oracle", "Oracle", "oracle://analyst@db.example.org:1521/service", "ORACLE_PASSWORD", "oracle",
-           "ORACLE_PASSWORD"),
-    Engine("duckdb", "A DuckDB file", "duckdb:///home/me/shop.duckdb", "none are needed", "duckdb",
+           "the Windows or Kerberos sign-on; with a user in the address, SQLCMDPASSWORD", "SQLCMDPASSWORD"),
+    Engine("oracle", "Oracle", "oracle://analyst@db.example.org:1521/service", "ORACLE_PASSWORD", "ORACLE_PASSWORD"),
+    Engine("duckdb", "A DuckDB file", "duckdb:///home/me/shop.duckdb", "none are needed",
            fixed={"read_only": True, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}),
 )  # fmt: skip
 ENGINES = {engine.key: engine for engine in _ENGINES}
@@ -133,8 +128,9 @@ def connect(address: str) -> Any:
     query_options = dict(parse_qsl(url.query))
     if url.password or any(_SECRET.search(name) for name in query_options):
         credentials = engine.credentials if engine else "the environment, or the engine's own profile"
-        message = "a password stands in the address, where other programs can read it"
-        raise refuse(message, remedy=f"Leave it out; it is taken from {credentials}")
+        raise refuse(
+            "a password stands in the address", remedy=f"Leave it out; it is taken from {credentials}"
+        )
     options = {} if engine is None else _build_options(engine, url)
     try:
         if key in _NO_ADDRESS:
@@ -170,8 +166,7 @@ def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
 
 def first_line(error: Exception) -> str:
     """Return the first line of a driver's error, short enough for a sentence."""
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return line.rstrip(".")[:300]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:300]
 
 
 def open_table(backend: Any, name: str) -> Table:
@@ -241,7 +236,7 @@ def count_table(
     notes: list[str] = []
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
-        message = f"the engine holds column {shorten(roles.value)} as {value_type}, not as numbers"
+        message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
     rows = query.events(table, roles, has_nan=has_nan)
@@ -280,17 +275,8 @@ def _to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return column.astype(np.float64) if column.dtype.kind == "O" else column
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """The shell command, the Python code and the SQL for counting on an engine."""
-
-    command: str
-    python: str
-    sql: str
-
-
-def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
-    """Write the command, the code and the SQL of the histogram.
+def recipe(engine: Engine, roles: Roles, table: str) -> tuple[str, str, str]:
+    """Write the shell command, the Python code and the SQL of the histogram.
 
     Args:
         engine: One of `ENGINES`.
@@ -308,7 +294,7 @@ def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
         words += ["--count", COUNT_OPTIONS[roles.contribution]]
     words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     command = shlex.join([*words, "--to", "histogram.csv"])
-    return Recipe(command, _write_python(engine, roles, table, unit), histogram_sql(engine, roles, table))
+    return command, _write_python(engine, roles, table, unit), histogram_sql(engine, roles, table)
 
 
 COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), strict=True))
@@ -345,7 +331,7 @@ def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
     for has_nan in (True, False):
         try:
             users = query.per_user(query.events(rows, roles, has_nan=has_nan), roles.contribution)
-            return query.to_sql(query.histogram(users, roles.contribution), engine.dialect)
+            return query.to_sql(query.histogram(users, roles.contribution), engine.dialect or engine.key)
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

@@ -108,10 +108,7 @@ class Source:
                 problems.add("every column needs a name of its own")
         layouts = tuple(replace(its, names=new_names) if its.names else its for its in self.head.layouts)
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=layouts)
-        tables = [None if relation.table is None else head for relation in self.relations]
-        renamed = [
-            replace(r, columns=new_names, table=t) for r, t in zip(self.relations, tables, strict=True)
-        ]
+        renamed = [replace(r, columns=new_names, table=r.table and head) for r in self.relations]
         return replace(self, head=head, relations=tuple(renamed))
 
     def close(self) -> None:
@@ -272,8 +269,9 @@ def _inspect(
             if start.is_json_array:
                 raise
     if start.is_json_array:
-        message = f"the JSON array is longer than {ARRAY_BYTES:,} bytes"
-        raise refuse(message, remedy="Write one JSON object per line instead")
+        raise refuse(
+            f"the JSON array is longer than {ARRAY_BYTES:,} bytes", remedy="Write one object per line"
+        )
     relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, start)
     return replace(relation, stamp=stamp), _add_packing(table, start.packing), 0
 
@@ -300,8 +298,7 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
                 continue
             with path.open("rb") as file, first.open("rb") as other:
                 if all(block == other.read(len(block)) for block in iter(lambda: file.read(1 << 20), b"")):
-                    copy = f"{shorten(name)} is an exact copy of {shorten(names[first_index])}"
-                    notes.append(f"{copy}; its rows count once more.")
+                    notes.append(f"{shorten(name)} is an exact copy of {shorten(names[first_index])}.")
     return notes
 
 

@@ -135,8 +135,7 @@ def read_start(path: File, name: str) -> FileStart:
     with _refusing_unreadable(name):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            message = "a pipe or a device cannot be read twice"
-            raise refuse(message, describe_file(name), "Write it into a file")
+            raise refuse("a pipe or a device cannot be read twice", describe_file(name), "Copy it to a file")
         with path.open("rb") as file:
             magic = file.read(8)
     packing = "gzip" if magic.startswith(b"\x1f\x8b") else ""
@@ -171,8 +170,7 @@ def _refusing_unreadable(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = {FileNotFoundError: "there is no such file", IsADirectoryError: "this is a folder, not a file"}
-        message = why.get(type(error), "the file cannot be opened")
+        message = f"it cannot be opened: {error.strerror}"
         raise refuse(message, describe_file(name), "Check the path and your rights to read it") from None
 
 
@@ -204,8 +202,7 @@ def plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
                 raise InvalidInput([FULL_DISK]) from None
             if packing:
                 raise InvalidInput([damaged_archive(packing, name)]) from None
-            message = "the file cannot be read to its end"
-            raise refuse(message, describe_file(name), "Copy or export it again") from None
+            raise refuse("it cannot be read to its end", describe_file(name), "Export it again") from None
 
 
 def damaged_archive(packing: str, name: str) -> InputProblem:
@@ -241,8 +238,6 @@ CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
 """Control characters that may separate fields; Hive writes the first."""
 _MAGIC = {
     b"\x89PNG": "a PNG picture",
-    b"\xff\xd8\xff": "a JPEG picture",
-    b"GIF8": "a GIF picture",
     b"%PDF": "a PDF document",
     b"\x1f\x8b": "a gzip archive",
     b"PAR1": "a Parquet file",
@@ -251,12 +246,7 @@ _MAGIC = {
     b"\xfd7zXZ": "an xz archive",
     b"7z\xbc\xaf": "a 7-Zip archive",
     b"\x28\xb5\x2f\xfd": "a Zstandard archive",
-    b"SQLite format 3": "an SQLite database",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook or another Office document",
-    b"\x89HDF": "an HDF5 file",
-    b"\x93NUMPY": "a NumPy array",
-    b"\x80\x04\x95": "a Python pickle",
-    b"\x7fELF": "a program",
 }
 AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 SAVE_AS_UTF_8 = "It may be cut off or damaged; save it as UTF-8"
@@ -275,19 +265,16 @@ def check_text(content: bytes) -> None:
         raise refuse(message, remedy="Choose a file with column names and rows")
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
-        raise refuse(message, remedy="Reduce it to counts per user, or to a histogram")
+        raise refuse(message, remedy="Reduce it to counts per user")
     format_name = next((name for magic, name in _MAGIC.items() if content.startswith(magic)), "")
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if format_name:
-        is_archive = format_name.endswith("archive")
-        remedy = "Unpack it and choose the CSV file inside" if is_archive else AS_CSV
+        remedy = "Unpack it and choose the CSV file inside" if format_name.endswith("archive") else AS_CSV
         raise refuse(f"this is {format_name}, not a table in text form", remedy=remedy)
     head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if head.startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise refuse("this is a web page or XML, not a table in text form", remedy=AS_CSV)
-    if head.startswith((b"{", b"[{", b"[[")):
-        raise refuse("this looks like JSON, not like a table", remedy=AS_CSV)
+    if head.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
+        raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=AS_CSV)
 
 
 def detect_encoding(content: bytes) -> str:
@@ -335,6 +322,5 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
         raise refuse("the file holds binary data, not a table in text form", remedy=AS_CSV)
     if "\0" in text:
         location = f"line {text.count(chr(10), 0, text.index(chr(0))) + 1:,}"
-        message = "there is a NUL byte, which no text has"
-        raise refuse(message, location, "The file is damaged; export it again")
+        raise refuse("there is a NUL byte, which no text has", location, "Export it again")
     return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes

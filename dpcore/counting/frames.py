@@ -89,8 +89,7 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
     try:
         return pa.table(table).select(names)
     except (TypeError, ValueError, AttributeError):
-        message = f"a table of the type {type(table).__name__} cannot be read"
-        raise refuse(message, remedy="Convert it to pandas first") from None
+        raise refuse(f"type {type(table).__name__} cannot be read", remedy="Convert it to pandas") from None
 
 
 def _refuse_remote(table: Any) -> None:
@@ -122,9 +121,7 @@ def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str
     """Add a problem for each of these names that several columns have."""
     for name, times in Counter(columns).items():
         if times > 1 and name in names:
-            problems.add(
-                f"{times} columns are called {column_names.shorten(name)}", remedy="Rename all but one"
-            )
+            problems.add(f"{times} columns are called {column_names.shorten(name)}", remedy="Rename them")
 
 
 def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
@@ -264,9 +261,8 @@ def _build_design(
             if column is None:
                 names_text = column_names.list_names(table.columns)
                 problems.add(f"say which column names the {role}: {role}=…, one of {names_text}")
-        column_names.refuse_missing(
-            problems, table.columns, [*users[:1], *column_names.list_columns(label), *features]
-        )
+        named_columns = [*users[:1], *column_names.list_columns(label), *features]
+        column_names.refuse_missing(problems, table.columns, named_columns)
         category_features = {}
         for column, names in levels.items():
             with problems.collecting():

@@ -47,8 +47,7 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line_number = content.count(b"\n", 0, error.start) + 1
-        message = "the file is not UTF-8, which JSON must be"
-        raise refuse(message, f"line {line_number:,}", "Save it as UTF-8") from None
+        raise refuse("JSON must be UTF-8", f"line {line_number:,}", "Save it as UTF-8") from None
     is_array = text.lstrip().startswith("[")
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if is_array:
@@ -66,8 +65,7 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
     numbers = range(2, len(frame) + 2) if is_array else lines[: len(frame)]
     table = build_table(keys, frame, np.array([1, *numbers], np.int64), name)
     notes = ["In an array of objects, line 2 stands for the first object."] if is_array else []
-    layouts = (FileLayout(name, FileKind.JSON),)
-    return replace(table, layouts=layouts, notes=(*notes, *table.notes)), keys
+    return replace(table, layouts=(FileLayout(name, FileKind.JSON),), notes=(*notes, *table.notes)), keys
 
 
 def _array_as_lines(text: str) -> str:
@@ -79,14 +77,13 @@ def _array_as_lines(text: str) -> str:
             cast = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
             cells = duck.connection.execute(cast, [text.strip()]).fetchall()
     except duckdb.Error:
-        message = "this is not JSON"
-        try:
-            json.loads(text)
-        except json.JSONDecodeError as error:
-            raise refuse(message, f"line {error.lineno:,}", NOT_JSON) from None
-        except RecursionError:
-            message = "the JSON is nested too deeply"
-        raise refuse(message, remedy=NOT_JSON) from None
+        location = ""
+        with suppress(RecursionError):
+            try:
+                json.loads(text)
+            except json.JSONDecodeError as error:
+                location = f"line {error.lineno:,}"
+        raise refuse("this is not JSON", location, NOT_JSON) from None
     if any(row[0] is None or not row[0].startswith("{") for row in cells):
         raise refuse("the JSON is not an array of objects", remedy=NOT_JSON)
     return "".join(f"{row[0]}\n" for row in cells)
@@ -99,8 +96,7 @@ def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
     numbered = f"SELECT key, row_number() OVER () AS n FROM ({all_keys})"
     keys = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
     if len(keys) > MAX_COLUMNS:
-        message = f"the objects have more than {MAX_COLUMNS:,} different keys"
-        raise refuse(message, remedy="Keep the keys that say who, what and how much")
+        raise refuse(f"there are more than {MAX_COLUMNS:,} different keys", remedy="Leave out unneeded ones")
     if not keys:
         refuse_bad_lines(memory_file.open(), "")
         raise refuse("no object has a key", remedy="Write one object per row, with a key for who")
@@ -118,8 +114,7 @@ def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tu
     """Return the relation of a large file of JSON Lines, and its first rows."""
     content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
     if not content:
-        message = f"the line is longer than {formats.HEAD_BYTES:,} bytes"
-        raise refuse(message, "line 1", "Write one JSON object per line, without long texts")
+        raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", NOT_JSON)
     table, keys = read_json(content, name, HEAD_ROWS)
     if not start.is_complete:
         objects = sum(1 for line in content.split(b"\n") if line.strip())
@@ -132,9 +127,7 @@ def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tu
 def describe_text(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large text table, and its first rows."""
     table = _read_first_rows(start, name)
-    encoding = (
-        formats.detect_encoding(start.content) or table.encoding
-    )  # which recognises UTF-16 without a mark
+    encoding = formats.detect_encoding(start.content) or table.encoding  # also UTF-16 without a mark
     (layout,) = table.layouts
     relation = Relation(
         path, name, FileKind.TEXT, table.columns, start.packing, encoding, table.delimiter, layout.skip,
@@ -151,8 +144,7 @@ def _read_first_rows(start: formats.FileStart, name: str) -> Table:
         with suppress(TooManyCells):
             return _cut_rows(read_table(content, name))
     elif formats.is_blank(content):
-        message = f"the first {len(content):,} bytes are blank"
-        raise refuse(message, remedy="Remove the blank lines above the column names")
+        raise refuse(f"the first {len(content):,} bytes are blank", remedy="Remove the blank lines on top")
     # For most files the first rows are enough, which takes a third of the time.
     with suppress(InvalidInput):
         if end := _find_line_end(content, HEAD_ROWS):
@@ -177,8 +169,7 @@ def _read_first_rows(start: formats.FileStart, name: str) -> Table:
                 raise refuse(message, f"line {line:,}", QUOTES) from None
             if "quotation mark" not in text:
                 raise
-    message = "the first line is longer than a row of a table may be"
-    raise first or refuse(message, "line 1", "Is this a table in text form?")
+    raise first or refuse("the first line is too long", "line 1", "Is this a table in text form?")
 
 
 def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
@@ -225,8 +216,7 @@ def describe_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    remedy = "Export it again; a Parquet file must be copied whole"
-    damaged = refuse("the Parquet file is damaged or cut off", remedy=remedy)
+    damaged = refuse("the Parquet file is damaged or cut off", remedy="Copy or export it again")
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             schema, num_rows = file.schema_arrow, file.metadata.num_rows
@@ -241,8 +231,7 @@ def describe_parquet(
     max_bytes = formats.MAX_LINE_BYTES
     is_large = any(group.total_byte_size > max_bytes * group.num_rows + _GROUP_BYTES for group in groups)
     if is_large and not header_only:
-        message = f"rows of the Parquet file have more than {formats.MAX_LINE_BYTES:,} bytes"
-        raise refuse(message, remedy="Leave out columns of long texts or pictures")
+        raise refuse(f"rows have more than {max_bytes:,} bytes", remedy="Leave out long texts and pictures")
     is_small = not header_only and num_rows * len(columns) <= small_cells
     with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
         safe = path if workspace is None else safe_path(path, workspace)

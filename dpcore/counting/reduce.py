@@ -235,10 +235,9 @@ class Reduction:
 
     def _note_unnamed(self, count: int) -> None:
         if count:
-            action = wording.agreeing(count, "was left out", "were left out")
-            if self.roles.missing_users is MissingUsers.ONE_USER:
-                action = wording.agreeing(count, "counts as one user", "count as one user")
-            rows = f"{wording.counted(count, 'row')} without a user"
+            is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
+            rows = wording.counted(count, "row without a user was", "rows without a user were")
+            action = "counted as one user" if is_one_user else "left out"
             self.notes.append(f"{rows} {action}{self._describe_first('nobody', count)}.")
 
     def _describe_first(self, cell_kind: str, count: int) -> str:
@@ -251,15 +250,13 @@ class Reduction:
         return "column " + " and ".join(map(shorten, self.roles.privacy_unit))
 
     def _nobody_named(self) -> InvalidInput:
-        remedy = "Choose the column that says who, or count rows without a user as one user"
-        return refuse("no row names a user", self._unit, remedy)
+        return refuse("no row names a user", self._unit, "Choose another column, or count them as one user")
 
     def _histogram(self) -> ContributionHistogram:
         # Rows that name no user are one group here, so that the same pass over the table counts them.
         histogram = _to_floats(self.histogram or self.count_users())
         if "nul" in histogram and (count := int(histogram["nul"].sum())):
-            message = "there is a NUL byte, which no text has"
-            self._refuse_now("nul", message, count, "The file is damaged; export it again")
+            self._refuse_now("nul", "there is a NUL byte, which no text has", count, "Export it again")
         self._note_spelling(histogram)
         sizes, users, nobody = histogram["size"], histogram["users"], histogram["nobody"].astype(bool)
         if self.roles.contribution is dataset.Contribution.ROWS and nobody.any():
@@ -292,17 +289,13 @@ class Reduction:
         """Raise InvalidInput for totals that are no sizes, or add a note on users with a total of 0."""
         location = f"column {shorten(self.roles.value or '')}"
         if not sizes.max() > 0:
-            message = f"all {'counts' if self.counts else 'totals'} are 0"
-            raise refuse(message, location, "Choose another column, or count rows")
+            raise refuse("all totals are 0", location, "Choose another column, or count rows")
         if not sizes.max() <= MAX_SIZE:
-            message = f"the total of one user is above {MAX_SIZE:,}"
-            raise refuse(message, location, "Write the column in a larger unit, or count rows")
-        if without and self.counts:
-            users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
-            self.notes.append(f"{users} left out{self._describe_first('zero', without)}.")
-        elif without:
-            have = wording.counted(without, "user has a total of 0 and is", "users have a total of 0 and are")
-            self.notes.append(f"{have} among the totals, not in the histogram.")
+            raise refuse(f"the total of one user is above {MAX_SIZE:,}", location, "Use a larger unit")
+        if without:
+            users = wording.counted(without, "user with a total of 0 is", "users with a total of 0 are")
+            first = self._describe_first("zero", without) if self.counts else ""
+            self.notes.append(f"{users} not in the histogram{first}.")
 
     def _note_spelling(self, histogram: Mapping[str, FloatArray]) -> None:
         """Add notes on users whose spelling suggests that two of them are the same."""
@@ -318,9 +311,8 @@ class Reduction:
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
             queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
-                differ = wording.counted(twins, "user differs", "users differ")
-                reason = "by an unusual space or by the Unicode form of a letter"
-                self.notes.append(f"{differ} from another one only {reason}: {_TWO_WAYS}")
+                users = wording.counted(twins, "user looks like another one", "users look like others")
+                self.notes.append(f"{users} but for spaces or Unicode forms: {_TWO_WAYS}")
 
     def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> dataset.Values | None:
         too_many = histogram.num_rows > dataset.MAX_VALUES
@@ -388,14 +380,10 @@ class Reduction:
             if num_pairs <= min(self.max_pairs, MAX_PAIRS_BACK):
                 facets.pairs = self._pairs(rows, dict(self.run(query.ranked_pairs(rows))), num_tasks)
                 return
-            note = f"There are {num_pairs:,} pairs of user and group"
-            if num_pairs <= MAX_PAIRS_BACK:
-                options = f"--pairs-to and --max-pairs {num_pairs}"
-                note += f". With {options} they come back as codes, and bounds per group are exact."
-            else:
-                note += f"; an engine returns at most {MAX_PAIRS_BACK:,}. --distribution-to writes their "
-                note += "distribution, for about right bounds per group; exact ones need a sample of users."
-            self.notes.append(note)
+            advice = f"--pairs-to and --max-pairs {num_pairs} return them as codes, for exact bounds"
+            if num_pairs > MAX_PAIRS_BACK:
+                advice = f"an engine returns at most {MAX_PAIRS_BACK:,}; --distribution-to writes their distribution"
+            self.notes.append(f"There are {num_pairs:,} pairs of user and group: {advice}.")
         elif self.passes > 1 or num_pairs > dataset.MAX_PAIRS:
             limit = dataset.MAX_PAIRS if self.passes == 1 else None
             self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)

@@ -441,12 +441,12 @@ class FileReduction:
         if columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER}, or a larger unit")
-        masks = {f"{size} = 0": "of size 0", f"{size} > 0 AND {users} = 0": "whose size nobody has"}
-        for mask, reason in masks.items():
-            if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {mask}")[0][0]:
-                first = self._describe_first(mask, count)
-                rows = wording.counted(count, f"row {reason} was", f"rows {reason} were")
-                self.notes.append(f"{rows} left out{first}.")
+        zero = f"({size} = 0 OR {users} = 0)"
+        if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {zero}")[0][0]:
+            rows = wording.counted(
+                count, "row of size 0 or without users was", "rows of size 0 or without users were"
+            )
+            self.notes.append(f"{rows} left out{self._describe_first(zero, count)}.")
         if not columns["size"].size:
             location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, ANOTHER)

@@ -24,7 +24,6 @@ from dpcore.counting.relation import Relation, scan
 LONG_LINE = f"the line is longer than {MAX_LINE_BYTES:,} bytes", "Leave out columns of long text"
 QUOTES = "Close every quotation mark that opens a field, and double it inside a field"
 NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
-DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 MAX_PLACES = 3
 """Largest number of locations that a message names for one reason."""
@@ -162,8 +161,7 @@ def report_rejected(
         message, remedy = _MESSAGES.get(entry.reason, ("the line cannot be read", QUOTES))
         if entry.reason == "TOO MANY COLUMNS":
             message = f"{entry.fields:,} fields, but the header names {len(relation.columns)}"
-            name = DELIMITER_NAMES.get(relation.delimiter, "the delimiter")
-            remedy = f"Put quotation marks around fields that contain {name}, or add the missing column names"
+            remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
         lines = [line + skipped for line in entry.lines]
         problems.add(describe_lines(message, lines, entry.count), f"line {lines[0]:,}{suffix}", remedy)
     if len(short) < len(rejected) or not rejected:

@@ -108,11 +108,11 @@ def refuse_changed(relations: Sequence[Relation], since: str) -> None:
             location = describe_file(relation.name)
             try:
                 if relation.table is None and stamp_of(relation.path) != relation.stamp:
-                    remedy = "Choose it again once nothing writes to it, or count a copy"
-                    problems.add(f"the file was written to {since}", location, remedy)
+                    problems.add(
+                        f"the file was written to {since}", location, "Choose it again, or a copy of it"
+                    )
             except OSError:
-                remedy = "Put it back, or choose it anew"
-                problems.add("the file is gone, or cannot be read", location, remedy)
+                problems.add("the file is gone, or cannot be read", location, "Put it back")
 
 
 def safe_path(path: File, workspace: Workspace) -> File:
@@ -326,12 +326,6 @@ _TIMES = {
     "timestamp": "points in time",
 }
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
-_TIME_UNITS = {
-    "durations": "seconds: column.dt.total_seconds() in pandas and Polars, epoch(column) in DuckDB",
-    "dates": "days since a public date",
-    "times of day": "seconds since midnight",
-    "points in time": "seconds since a public date",
-}
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
@@ -348,5 +342,7 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
 def refuse_times(problems: Problems, times: Mapping[str, str], column: str | None) -> None:
     """Add a problem if a column of numbers has durations, dates or times: a bound on them would have no unit."""
     if column is not None and column in times:
-        remedy = f"Convert them to numbers, such as {_TIME_UNITS[times[column]]}"
+        remedy = (
+            "Convert them to numbers: seconds since a public date, or column.dt.total_seconds() in pandas"
+        )
         problems.add(f"column {shorten(column)} holds {times[column]}, not numbers", remedy=remedy)

@@ -1,4 +1,4 @@
-"""Reading text tables in memory: encoding, header and delimiter are detected here, and DuckDB reads the cells.
+"""Reading text tables and lists of names in memory: encoding and delimiter are detected here, DuckDB reads the cells.
 
 Our own detection comes first: of 317 texts in the tests DuckDB's `sniff_csv` reads 39 otherwise, those with odd
 delimiters, ragged lines and damaged quotation marks, and it takes 2 to 13 ms for each.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,16 @@ from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.contributions import IntArray
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck
+from dpcore.counting.formats import decode
 from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ASCII_SEPARATORS, Relation, read_cells
 from dpcore.data import column_names
 from dpcore.data.tables import BLANKS, SPACED, FileKind, FileLayout, Table, drop_blank_rows
+from dpcore.dataset import LONGEST_TASK_NAME
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 MAX_CELLS = 5_000_000
 """Largest number of cells of a table in memory that has more cells than bytes, as its lines lack fields."""
@@ -175,9 +179,8 @@ def _note_comments(text: str, skipped: int, header: list[str], notes: list[str])
     """Add a note on comment lines above the header, or on a header that begins with #."""
     comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
     if comments:
-        lines = wording.counted(comments, "line that begins", "lines that begin")
-        were = wording.agreeing(comments, "was", "were")
-        notes.append(f"{lines} with # above the column names {were} left out.")
+        lines = wording.counted(comments, "comment line was", "comment lines were")
+        notes.append(f"{lines} left out above the column names.")
     if len(header) > 1 and header[0].startswith("#"):
         notes.append("The line of column names begins with #; if it is a comment, remove it.")
 
@@ -385,7 +388,61 @@ def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) ->
     """
     if num_long := int((lengths > 1).sum()):
         rows = wording.counted(num_long, "row takes", "rows take")
-        longest = int(np.argmax(lengths))
-        at_most = f"at most {lengths[longest]:,}, from line {starts[longest]:,}"
-        remedy = "If that is wrong, double quotation marks inside fields."
-        notes.append(f"{rows} several lines ({at_most}). {remedy}")
+        longest = f"the longest from line {starts[np.argmax(lengths)]:,}"
+        notes.append(f"{rows} several lines ({longest}). If that is wrong, double the marks inside fields.")
+
+
+MAX_NAMES = 1_000_000
+_LIST_DELIMITERS = ("::", "\t", "|", ";", ",")
+
+
+def read_names(content: bytes) -> dict[str, str]:
+    """Read the name of each item.
+
+    Args:
+        content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
+            (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
+
+    Returns:
+        Names by id; a header line counts as a further item, which no row names.
+
+    Raises:
+        InvalidInput: It is not text, too long, or does not have two columns.
+    """
+    text, _, _ = decode(content)
+    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    if len(lines) > MAX_NAMES:
+        raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
+    # Later separators may be part of names, or between genres.
+    first_marks = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
+    counts = Counter(mark.group() if mark else "," for mark in first_marks)
+    best = counts.most_common(1)[0][0] if lines else ","
+    rows = [line.split(best) for line in lines]
+    if len(best) == 1 and best != "|":
+        rows = []
+        with suppress(csv.Error):
+            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best))
+    pairs = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in rows if len(row) > 1]
+    names = {item: name for item, name in pairs if name}
+    if len(names) < len(lines) / 2 or not names:
+        remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
+        raise refuse("the list has no two columns", remedy=remedy)
+    return names
+
+
+def choose_names(
+    ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+) -> tuple[str, ...]:
+    """Return the names of items on a page.
+
+    Items of the list have their name. Other items have their id if the data are public. In private data an id may be
+    known to one user alone, so they have a number from 0.
+
+    Args:
+        ids: Ids of the items in the rows, `Dataset.task_names`.
+        names: The public list, by id; None if there is none.
+        is_private: True if the rows are private.
+        noun: Word before a number.
+    """
+    default_names = [f"{noun} {index}" for index in range(len(ids))] if is_private else ids
+    return tuple((names or {}).get(key, default) for key, default in zip(ids, default_names, strict=True))

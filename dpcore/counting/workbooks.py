@@ -50,6 +50,7 @@ MAX_TAG_BYTES = 1_000_000
 MAX_DEPTH = 100
 """Largest depth of nested elements, which expat keeps in memory while they are open."""
 _BLOCK = 1 << 16
+_LONG_TEXT = "Leave out columns of long text"
 
 
 def _cell_text(value: Any) -> str:
@@ -134,8 +135,7 @@ def _read_first_sheet(
         for number, row in content.rows(stream):
             rows.add(number, row)
     is_first = sheet is sheets[0][0]
-    which = "first" if is_first or sheet.state != "visible" else "first visible one"
-    notes = [f"The {which} of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
+    notes = [f"The first visible one of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
     if merged := content.merged_ranges:
         ranges = wording.counted(merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges} merged: only the first cell of each counts. Fill the others first.")
@@ -183,8 +183,9 @@ class _SheetRows:
         if self._widest * len(self.numbers) > MAX_SHEET_CELLS:
             raise too_many_cells(MAX_SHEET_CELLS, number)
         if self._characters > MAX_SHEET_CHARACTERS:
-            message = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
-            raise refuse(message, f"row {number:,}", "Leave out columns of long text")
+            raise refuse(
+                f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters", f"row {number:,}", _LONG_TEXT
+            )
         if self._unpacked_cells > PACKED_CELLS or self._unpacked_characters > PACKED_CHARACTERS:
             self._pack()
 
@@ -222,11 +223,9 @@ def _refuse_bombs(path: File) -> None:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=AS_CSV) from None
     if size > MAX_WORKBOOK_BYTES:
-        message = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise refuse(message, remedy=AS_CSV)
+        raise refuse(f"it unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read", remedy=AS_CSV)
     if other_bytes > MAX_BESIDE_BYTES:
-        message = f"{other_bytes:,} bytes are beside the sheets; at most {MAX_BESIDE_BYTES:,} are read"
-        raise refuse(message, remedy=AS_CSV)
+        raise refuse(f"{other_bytes:,} bytes are beside the sheets, more than can be read", remedy=AS_CSV)
 
 
 # --- the XML of a sheet and of its shared texts ------------------------------------------------------------
@@ -238,7 +237,7 @@ class _TextCollector(ABC):
     def __init__(self, should_stop: ShouldStop | None) -> None:
         self._should_stop = should_stop
         self._collects, self._pieces, self._length = False, list[str](), 0
-        self._in_phonetic, self._depth = False, 0
+        self._in_phonetic, self._depth, self._number = False, 0, 0
 
     def parse(self, stream: IO[bytes]) -> Iterator[None]:
         """Read the XML, and yield after each block.
@@ -268,11 +267,6 @@ class _TextCollector(ABC):
     def _finish(self, name: str) -> None:
         """Handle the end of an element."""
 
-    @property
-    def _location(self) -> str:
-        """Return the location as text; empty if there is none."""
-        return ""
-
     def _take_text(self) -> str:
         """Return the collected text, and reset it."""
         text = "".join(self._pieces)
@@ -300,7 +294,7 @@ class _TextCollector(ABC):
             self._length += len(text)
             if self._length > MAX_CELL_CHARACTERS:
                 message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
-                raise refuse(message, self._location, "Leave out columns of long text")
+                raise refuse(message, f"row {self._number:,}" if self._number else "", _LONG_TEXT)
 
 
 def _refuse_declarations(*_: object) -> None:
@@ -310,8 +304,7 @@ def _refuse_declarations(*_: object) -> None:
 
 def too_many_cells(max_cells: int, number: int) -> InvalidInput:
     """Return the error for a sheet with too many cells, which names a row."""
-    message = f"the sheet has more than {max_cells:,} cells"
-    return refuse(message, f"row {number:,}", f"{AS_CSV}, or leave out columns")
+    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {number:,}", AS_CSV)
 
 
 class _SharedTexts(_TextCollector):
@@ -369,8 +362,7 @@ class SheetReader(_TextCollector):
         self.merged_ranges, self._num_cells, self._num_others = 0, 0, 0
         self._book, self._texts, self._max_rows, self._max_cells = book, texts, max_rows, max_cells
         self._column_of, self._datetime = column_index_from_string, datetime
-        self._number, self._last_number = 0, 0
-        self._column, self._cell = 0, dict[str, str]()
+        self._last_number, self._column, self._cell = 0, 0, dict[str, str]()
         self._text_element, self._row = "", list[Any]()
         self._rows: list[tuple[int, list[Any]]] = []
 
@@ -384,10 +376,6 @@ class SheetReader(_TextCollector):
         for _ in self.parse(stream):
             yield from self._rows
             self._rows.clear()
-
-    @property
-    def _location(self) -> str:
-        return f"row {self._number:,}"
 
     def _begin(self, name: str, attributes: dict[str, str]) -> bool:
         if name == self._text_element:

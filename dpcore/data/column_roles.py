@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,15 @@ class MissingUsers(enum.Enum):
 
     LEAVE_OUT = "leave these rows out"
     ONE_USER = "count them as one user"
+
+
+ROLES_OF = {
+    TableKind.EVENTS: ("user", "value", "task"),
+    TableKind.COUNTS: ("user", "count"),
+    TableKind.HISTOGRAM: ("size", "users"),
+    TableKind.PAIRS: ("user", "task", "count", "value"),
+}
+"""The roles of each kind of table."""
 
 
 @dataclass(frozen=True)
@@ -90,27 +99,17 @@ class Roles:
         return (self.task, *self.further_task) if self.kind is TableKind.EVENTS else (self.task,)
 
     @property
-    def needed(self) -> dict[str, str | None]:
-        """Return the roles that this kind of table must fill, with their columns."""
+    def columns(self) -> dict[str, str | None]:
+        """Return the column of each role of this kind of table; None for a role that must be filled and is not."""
+        counted = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(self.contribution)
+        columns = {role: getattr(self, role) for role in ROLES_OF[self.kind]}
         if self.kind is TableKind.EVENTS:
-            counted = {Contribution.DISTINCT_TASKS: ("task",), Contribution.TOTAL: ("value",)}
-            roles: tuple[str, ...] = ("user", *counted.get(self.contribution, ()))
+            columns |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
+            columns |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
+            optional = {"value", "task"} - {counted}
         else:
-            pair_roles, size_roles = ("user", "task", "count"), ("size", "users")
-            roles = {TableKind.PAIRS: pair_roles, TableKind.HISTOGRAM: size_roles}.get(self.kind, ("count",))
-        return {role: getattr(self, role) for role in roles}
-
-    @property
-    def optional(self) -> dict[str, str]:
-        """Return the further roles of this kind of table that are filled, with their columns."""
-        if self.kind is TableKind.EVENTS:
-            possible = {"value": self.value, "task": self.task}
-            possible |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
-            possible |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
-        else:
-            roles = {TableKind.COUNTS: ("user",), TableKind.PAIRS: ("value",)}.get(self.kind, ())
-            possible = {role: getattr(self, role) for role in roles}
-        return {role: column for role, column in possible.items() if column is not None}
+            optional = {"user"} if self.kind is TableKind.COUNTS else {"value"}
+        return {role: c for role, c in columns.items() if c is not None or role not in optional}
 
 
 _USER_WORDS = (  # by decreasing certainty
@@ -302,30 +301,12 @@ def _all_distinct(table: Table, column: str) -> bool:
 
 def explain_roles(roles: Roles) -> str:
     """Describe the roles of the columns in a sentence."""
-    role_names = ("user", "count", "size", "users", "value", "task")
-    names = {role: f"column {shorten(getattr(roles, role) or '?')}" for role in role_names}
-    if roles.kind is TableKind.HISTOGRAM:
-        return f"Read as a histogram: sizes in {names['size']}, numbers of users in {names['users']}."
-    if roles.kind is TableKind.COUNTS:
-        who = f"users in {names['user']}" if roles.user else "no column that says who"
-        return f"Read as counts: one row per user, {who}, contributions in {names['count']}."
-    if roles.kind is TableKind.PAIRS:
-        columns = f"users in {names['user']}, groups in {names['task']}, rows in {names['count']}"
-        sums = f", sums in {names['value']}" if roles.value else ""
-        return f"Read as pairs that an engine counted: {columns}{sums}."
-    phrases = [f"users in {_list_columns(roles.privacy_unit or ('?',))}"]
-    phrases += [f"values in {names['value']}"] if roles.value else []
-    phrases += [f"tasks in {_list_columns(roles.groups)}"] if roles.groups else []
-    contribution = {
-        Contribution.ROWS: "one row per contribution",
-        Contribution.DISTINCT_TASKS: "one contribution per user and distinct task",
-        Contribution.TOTAL: f"contributions are the total of {names['value']} per user",
-    }[roles.contribution]
-    return f"Read as events: {contribution}, {', '.join(phrases)}."
-
-
-def _list_columns(columns: Sequence[str]) -> str:
-    return f"column{'s' if len(columns) > 1 else ''} {' and '.join(map(shorten, columns))}"
+    columns = {role: shorten(column or "?") for role, column in roles.columns.items()}
+    columns = (
+        {"contribution": roles.contribution.value, **columns} if roles.kind is TableKind.EVENTS else columns
+    )
+    phrases = [f"{role} = {column}" for role, column in columns.items()]
+    return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
@@ -345,17 +326,27 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
     Raises:
         InvalidInput: All problems at once.
     """
-    role_of_column: dict[str, str] = {}
     with Problems() as problems:
-        for role, column in {**roles.needed, **roles.optional}.items():
-            if column is None:
-                problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
-            elif column not in columns:
-                message = f'there is no column "{shorten(column)}" in {name}'
-                problems.add(message, "", f"Choose another for {role}")
-            elif (earlier := role_of_column.setdefault(column, role)) != role:
-                message = f"column {shorten(column)} is chosen for {earlier} and for {role}"
-                problems.add(message, "", "Choose two columns")
+        refuse_wrong_columns(problems, columns, roles.columns.items(), name)
+
+
+def refuse_wrong_columns(
+    problems: Problems, columns: Sequence[str], roles: Iterable[tuple[str, str | None]], name: str
+) -> None:
+    """Add a problem for each pair of role and column without a column, with a missing or with an earlier one."""
+    role_of_column: dict[str, str] = {}
+    for role, column in roles:
+        if column is None:
+            problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
+        elif column not in columns:
+            problems.add(
+                f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
+            )
+        elif column in role_of_column:
+            message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
+            problems.add(message, "", "Choose two columns")
+        else:
+            role_of_column[column] = role
 
 
 def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
@@ -366,7 +357,7 @@ def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_si
     if other_columns:
         who = f"is {user_names} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        who = f"does {user_names} really say who?" if unit else "are these really counts per user?"
+        who = f"does {user_names or 'a row'} really say who?"
     if num_users == 1:
         return f"There is only one user: {who}"
     return f"Every user has exactly one contribution: {who}" if max_size == 1 else ""

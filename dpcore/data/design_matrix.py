@@ -23,7 +23,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_names import and_more, shorten
-from dpcore.data.column_roles import guess_roles
+from dpcore.data.column_roles import guess_roles, refuse_wrong_columns
 from dpcore.data.tables import BoolArray, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
@@ -116,7 +116,9 @@ def levels(table: Table, column: str) -> tuple[str, ...]:
 def is_numeric(table: Table, column: str) -> bool:
     """Return True if every cell that is not missing is a number."""
     numbers = read_numbers(table, column)
-    return numbers.problem is None and not numbers.text.any() and bool(np.isfinite(numbers.values).any())
+    return (
+        numbers.marks.problem is None and not numbers.text.any() and bool(np.isfinite(numbers.values).any())
+    )
 
 
 def guess_design(table: Table, classes: bool = False) -> Design:
@@ -179,9 +181,10 @@ class _Reading:
     def numbers(self, column: str, remedy: str) -> FloatArray:
         """Return a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
         numbers = read_numbers(self.table, column)
-        self.notes += [numbers.note] if numbers.note else []
-        self.decimals[column] = numbers.decimal
-        self.problems.extend([numbers.problem] if numbers.problem is not None else [])
+        marks = numbers.marks
+        self.notes += [marks.note] if marks.note else []
+        self.decimals[column] = marks.decimal
+        self.problems.extend([marks.problem] if marks.problem is not None else [])
         # Cells that say inf, or have digits and are not finite, such as 1e999.
         infinite, rows = numbers.not_finite.copy(), np.flatnonzero(numbers.not_finite)
         cells = self.table.frame[column].iloc[rows]
@@ -242,11 +245,10 @@ def build_dataset(
     # Levels are those of the remaining rows: a level without rows would be a column of zeros.
     blocks: list[tuple[FloatArray, list[str]]] = []
     for feature in design.features:
-        column = feature.column
-        is_number = feature.encoding is FeatureKind.NUMERIC
-        blocks.append(
-            (values[column][rows, None], [column]) if is_number else _one_hot(reading, feature, rows)
-        )
+        if feature.encoding is FeatureKind.NUMERIC:
+            blocks.append((values[feature.column][rows, None], [feature.column]))
+        else:
+            blocks.append(_one_hot(reading, feature, rows))
     reading.problems.raise_if_any()
     if design.intercept:
         blocks.insert(0, (np.ones((rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
@@ -280,17 +282,10 @@ def explain_design(design: Design) -> str:
 
 
 def _check_roles(table: Table, design: Design) -> None:
-    role_of_column: dict[str, str] = {}
-    roles = [(design.user, "the user"), (design.label, "the label")]
+    roles = [("the user", design.user), ("the label", design.label)]
     with Problems() as problems:
-        for column, role in [*roles, *((feature.column, "a feature") for feature in design.features)]:
-            if column not in table.columns:
-                message = f'there is no column "{shorten(column)}" in {table.name}'
-                problems.add(message, "", f"Choose {role} again")
-            elif column in role_of_column:
-                message = f"column {shorten(column)} is chosen as {role_of_column[column]} and as {role}"
-                problems.add(message, "", "Choose it once")
-            role_of_column.setdefault(column, role)
+        roles += [("a feature", feature.column) for feature in design.features]
+        refuse_wrong_columns(problems, table.columns, roles, table.name)
         if not design.features and not design.intercept:
             problems.add("there are no features", remedy="Choose at least one column, or the intercept")
 
@@ -306,9 +301,8 @@ def _complete_rows(reading: _Reading) -> IntArray:
         rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
         reading.notes.append(f"{rows} left out ({lines_text}).")
     if not complete_rows.size:
-        worst = max(gaps, key=lambda column: int(gaps[column].sum()), default="")
-        remedy = f"Leave out columns such as {shorten(worst)}" if worst else ""
-        raise refuse("no row is complete", remedy=remedy)
+        worst = max(gaps, key=lambda column: int(gaps[column].sum()))
+        raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst)}")
     return complete_rows
 
 
@@ -325,8 +319,9 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
     if count < 2:
         reading.problems.add("only one level is left", location, "Leave it out")
     elif count > MAX_LEVELS:
-        message = f"{count:,} levels; at most {MAX_LEVELS} are handled"
-        reading.problems.add(message, location, "Group its levels, or leave it out")
+        reading.problems.add(
+            f"{count:,} levels; at most {MAX_LEVELS} are handled", location, "Group its levels"
+        )
     reference = feature.reference or str(cells.mode().iloc[0])
     if reference not in names:
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
@@ -339,11 +334,10 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
 
 def _check_size(reading: _Reading, rows: int, columns: int) -> None:
     if columns > MAX_FEATURES:
-        message = f"there are {columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled"
+        message = f"{columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled"
         reading.problems.add(message, remedy="Leave columns out, or group levels")
     if rows * columns > MAX_TABLE_ENTRIES:
-        entries = f"{rows * columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit"
-        reading.problems.add(f"{rows:,} rows with {columns:,} features are {entries}")
+        reading.problems.add(f"{rows * columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit")
     if rows <= columns:
         message = f"{wording.counted(columns, 'coefficient')} need more complete rows than the {rows:,} here"
         reading.problems.add(message, remedy="Leave features out")

@@ -136,9 +136,7 @@ def to_text(dataset: Dataset) -> str:
     if sizes is None:
         raise refuse("a distribution of pairs needs a column of groups")
     if not fits_in_file(sizes):
-        numbers = f"{sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups"
-        limits = f"a file holds at most {MAX_ENTRIES:,} and {MAX_GROUPS:,}"
-        raise refuse(f"the distribution has {numbers}; {limits}")
+        raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
     totals, groups = np.unique(np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True)
     content = {
         "schema": SCHEMA,
@@ -268,10 +266,7 @@ def _check_agreement(
         ),
         (users_in_groups > num_users, paired_users),
         (of_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (
-            of_tasks and num_pairs != total_rows["users"],
-            "users must have as many distinct tasks as there are pairs",
-        ),
+        (of_tasks and num_pairs != total_rows["users"], "users and pairs must have the same number of tasks"),
     ]
     for is_problem, message in problems:
         if is_problem:

@@ -1,4 +1,7 @@
-"""The sample data that come with the app, and made-up rows.
+"""The sample data that come with the app, generated contribution distributions as in the papers, and made-up rows.
+
+Every generator is a frozen, validated parameters object. Equal parameters (including the seed) give the same histogram
+under the same version of numpy.
 
 Sample data are public datasets. Their files are in ``sample_data`` next to this package, or inside ``sweet_spot`` if
 that is installed. Its README has the origin, licence and columns of each file.
@@ -6,26 +9,293 @@ that is installed. Its README has the origin, licence and columns of each file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
-from dpcore.common.checks import refuse
+from dpcore.common import wording
+from dpcore.common.checks import Problems, refuse
+from dpcore.common.parameters import declared_fields, public
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.common.text_fields import list_field_types
+from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset, Totals, Values
+
+MAX_SEED = 2**32 - 1
+MAX_ZIPF_SIZE = 1_000_000
+"""Largest ``max_contributions`` of `ZipfSizes`: one probability per size, 8 bytes each."""
+MAX_DRAWN_ROWS = 10_000_000
+"""Largest ``num_rows`` of `PowerLawParticipation`: every row is drawn; about 0.1 GB and 1 s there."""
+MAX_DRAWN_USERS = 10_000_000
+"""Largest ``num_users`` of `LogNormalSizes`: every user is drawn, a chunk at a time; about 1 s there."""
+MAX_DISTINCT_SIZES = 1_000_000
+"""Largest expected number of distinct sizes of `LogNormalSizes`, as for `ZipfSizes`: the cost of everything else
+grows with it (10 million took 1.1 GB and 10 s)."""
+_CHUNK = 1_000_000
+_FEW = 1 << 20
+"""Numbers below this one are counted in a table, which takes a tenth of the time of sorting."""
+
+
+@dataclass(frozen=True)
+class Generator(ABC):
+    """A generator of a contribution histogram.
+
+    Attributes:
+        key: Short name, used in links.
+        title: Display name.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        hints, wrong = list_field_types(type(self)), list[str]()
+        with Problems() as problems:
+            for name, declared in declared_fields(type(self)).items():
+                num_problems = len(problems.entries)
+                declared.check(problems, getattr(self, name), hints[name])
+                wrong += [name] if len(problems.entries) > num_problems else []
+            self._check_together(problems, wrong)
+
+    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:  # noqa: B027
+        """Record what is wrong with several parameters, but not with those that are wrong by themselves."""
+
+    @abstractmethod
+    def histogram(self) -> ContributionHistogram:
+        """Draw the histogram; the same one at every call."""
+
+    @property
+    def sentence(self) -> str:
+        """Return the distribution and its parameters in one sentence."""
+        declared = declared_fields(type(self)).items()
+        settings = [f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in declared]
+        return f"Generated: {self.title} ({', '.join(settings)})."
+
+
+@dataclass(frozen=True)
+class ZipfSizes(Generator):
+    """Zipf's law over sizes: u_i users have i rows, u_i proportional to i^-alpha, i = 1 .. max_contributions.
+
+    Every user's number of rows is drawn independently from that law (the paper says "approximately").
+
+    Attributes:
+        alpha: Exponent, in [0.001, 5]. The paper uses 1 < alpha <= 2; smaller means a heavier tail.
+        num_users: Users, 1 to 1e12.
+        max_contributions: Most rows one user may have, 1 to 1e6. Without it the mean is infinite for
+            alpha <= 2.
+        seed: Seed of the random generator, 0 to 2^32 - 1.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: Epasto et al. 2020, appendix E.1.1, "Synthetic data".
+    """
+
+    key: ClassVar[str] = "zipf"
+    title: ClassVar[str] = "Zipf law over sizes"
+
+    alpha: float = public.number(1.5, "Exponent α", (0.001, 5), name="alpha")
+    """Smaller is heavier-tailed; the paper uses 1 < α ≤ 2."""
+    num_users: int = public.number(10_000, "Users", (1, MAX_USERS), name="num_users")
+    max_contributions: int = public.number(
+        1_000, "Most rows of a user", (1, MAX_ZIPF_SIZE), name="max_contributions"
+    )
+    seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
+    """The same seed gives the same distribution."""
+
+    def histogram(self) -> ContributionHistogram:
+        """Draw the users of all sizes in one multinomial; cost depends on ``max_contributions`` only."""
+        # Largest size first: numpy draws one binomial after the other with the probability that is left,
+        # which stays accurate only while that is not a small difference of large numbers.
+        sizes = np.arange(int(self.max_contributions), 0, -1)
+        weights = sizes.astype(np.float64) ** -float(self.alpha)
+        rng = np.random.default_rng(int(self.seed))
+        users = rng.multinomial(int(self.num_users), weights / weights.sum())
+        has_users = users > 0
+        return ContributionHistogram(sizes=sizes[has_users][::-1], users=users[has_users][::-1])
+
+
+@dataclass(frozen=True)
+class PowerLawParticipation(Generator):
+    """Power-law participation: each row belongs to user j with probability p_j proportional to j^-(1+alpha).
+
+    The rows are drawn independently over users j = 1, 2, ... without end; users who draw no row do not
+    appear. A few users hold a fixed share of all rows, however many rows are drawn.
+
+    Attributes:
+        alpha: Exponent, in [0.25, 10]; smaller spreads the rows over more users. Below 0.25 more than one
+            row in 10,000 would belong to users numbered above 2^53, where numpy's sampler no longer tells
+            neighbours apart and where it cuts off at 2^63: at alpha = 0.1 that is one row in 40.
+        num_rows: Rows, 1 to 1e7.
+        seed: Seed of the random generator, 0 to 2^32 - 1.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: Amin et al. 2019, section 6 (figure 2) and section 7 (figure 3), "Pareto distributions".
+    """
+
+    key: ClassVar[str] = "participation"
+    title: ClassVar[str] = "Power-law participation"
+
+    alpha: float = public.number(1.0, "Exponent α", (0.25, 10), name="alpha")
+    r"""A row comes from user $j$ with probability $\propto j^{-(1+\alpha)}$."""
+    num_rows: int = public.number(100_000, "Rows drawn", (1, MAX_DRAWN_ROWS), name="num_rows")
+    seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
+    """The same seed gives the same distribution."""
+
+    def histogram(self) -> ContributionHistogram:
+        """Draw every row's user, then count rows per user."""
+        users = np.random.default_rng(int(self.seed)).zipf(1.0 + float(self.alpha), size=int(self.num_rows))
+        return ContributionHistogram.from_counts(_tally(users)[1])
+
+
+@dataclass(frozen=True)
+class LogNormalSizes(Generator):
+    """Log-normal sizes: a user has max(1, round(exp(N))) rows, N normal(log_mean, log_sigma^2).
+
+    Attributes:
+        log_mean: Mean of the logarithm (natural) of the rows per user, in [-10, 20].
+        log_sigma: Its standard deviation, in [0, 5], with log_mean + 6 log_sigma <= 27.6, so that sizes stay
+            below 1e12 (the one user in 1e9 who would not is set to 1e12).
+        num_users: Users, 1 to 1e7.
+        seed: Seed of the random generator, 0 to 2^32 - 1.
+
+    Raises:
+        InvalidInput: A parameter is out of its range, all problems at once; or more than `MAX_DISTINCT_SIZES` distinct
+            sizes are expected.
+
+    Source: ours; the usual other model of heavy-tailed activity, beside the two power laws.
+    """
+
+    key: ClassVar[str] = "lognormal"
+    title: ClassVar[str] = "Log-normal sizes"
+
+    log_mean: float = public.number(1.5, "Mean of log rows", (-10, 20), name="log_mean")
+    """The median user has about exp of this."""
+    log_sigma: float = public.number(1.2, "Standard deviation of log rows", (0, 5), name="log_sigma")
+    num_users: int = public.number(10_000, "Users", (1, MAX_DRAWN_USERS), name="num_users")
+    seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
+    """The same seed gives the same distribution."""
+
+    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+        if "log_mean" in wrong or "log_sigma" in wrong:
+            return
+        if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
+            message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
+            problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
+        elif not wrong and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+            message = f"about {wording.number(distinct)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
+            problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
+
+    def _expected_distinct_sizes(self) -> float:
+        """Return the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
+        mean, sigma, users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
+        if sigma == 0.0:
+            return 1.0
+        z = np.linspace(-8.0, 8.0, 2001)
+        with np.errstate(over="ignore", under="ignore"):
+            size = np.exp(mean + sigma * z)
+            density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * sigma * size)
+            met = -np.expm1(-users * density)
+        return float(np.trapezoid(met * size * sigma, z))
+
+    def histogram(self) -> ContributionHistogram:
+        """Draw every user's size, grouped in chunks so that memory follows the distinct sizes."""
+        rng = np.random.default_rng(int(self.seed))
+        sizes, users = [], []
+        for start in range(0, int(self.num_users), _CHUNK):
+            count = min(_CHUNK, int(self.num_users) - start)
+            user_sizes = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), count)))
+            distinct, having = _tally(np.clip(user_sizes, 1, MAX_SIZE).astype(np.int64))
+            sizes.append(distinct)
+            users.append(having)
+        return ContributionHistogram.from_table(np.concatenate(sizes), np.concatenate(users))
+
+
+@dataclass(frozen=True)
+class TwoGroups(Generator):
+    """Two groups of users: light ones with equally many rows each, and heavy ones with equally many each.
+
+    Nothing is drawn, so there is no seed. With g users of 1 row and g users of g rows it is the instance of
+    the source's theorem 2.
+
+    Attributes:
+        light_users: Users in the light group, 1 to 1e12.
+        light_rows: Rows of each of them, 1 to 1e12.
+        heavy_users: Users in the heavy group, 1 to 1e12.
+        heavy_rows: Rows of each of them, above ``light_rows``, up to 1e12.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
+
+    Source: Epasto et al. 2020, example 2 (theorem 2).
+    """
+
+    key: ClassVar[str] = "two-groups"
+    title: ClassVar[str] = "Two groups"
+
+    light_users: int = public.number(1_000, "Light users", (1, MAX_USERS), name="light_users")
+    light_rows: int = public.number(1, "Rows of a light user", (1, MAX_SIZE), name="light_rows")
+    heavy_users: int = public.number(1_000, "Heavy users", (1, MAX_USERS), name="heavy_users")
+    heavy_rows: int = public.number(1_000, "Rows of a heavy user", (1, MAX_SIZE), name="heavy_rows")
+
+    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+        are_valid = "light_rows" not in wrong and "heavy_rows" not in wrong
+        if are_valid and self.heavy_rows <= self.light_rows:
+            numbers = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
+            problems.add(f"heavy_rows must be above light_rows; got {numbers}")
+
+    def histogram(self) -> ContributionHistogram:
+        """Return the two sizes and their users."""
+        users = np.array([self.light_users, self.heavy_users])
+        return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users)
+
+
+def _tally(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct numbers among integers of at least 0, and the count of each."""
+    few = numbers < _FEW
+    times = np.bincount(numbers[few])
+    small = np.flatnonzero(times)
+    large, often = np.unique(numbers[~few], return_counts=True)
+    return np.r_[small, large], np.r_[times[small], often]
+
+
+GENERATORS: Mapping[str, type[Generator]] = MappingProxyType(
+    {g.key: g for g in (ZipfSizes, PowerLawParticipation, LogNormalSizes, TwoGroups)}
+)
+"""Generators by their `Generator.key`, in the order in which they are offered."""
+
+
+def generate_dataset(generator: Generator) -> Dataset:
+    """Draw from a generator, as a public dataset.
+
+    Args:
+        generator: One of `GENERATORS`, with its parameters.
+
+    Returns:
+        A `Dataset` whose source is the generator's sentence; it has a histogram and no other facet.
+    """
+    return Dataset(generator.title, generator.sentence, Disclosure.PUBLIC, generator.histogram())
+
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 _INSTALLED = _PACKAGE_PARENT / "sweet_spot" / "sample_data"
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE_PARENT / "sample_data"
 
 _PER_USER = Roles(TableKind.HISTOGRAM, size="contributions", users="users")
-_ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a customer left out"
+_ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a customer left out."
 
 
 @dataclass(frozen=True)
@@ -35,18 +305,16 @@ class Sample:
     Attributes:
         key: Short name, used in links.
         title: Display name.
-        description: Sentence on the contributions and their users.
-        origin: Origin and licence, a phrase without its full stop.
         file_name: File in `FOLDER`.
         roles: Roles of its columns.
+        source: Contributions and users, origin and licence.
     """
 
     key: str
     title: str
-    description: str
-    origin: str
     file_name: str
     roles: Roles
+    source: str
 
     @property
     def path(self) -> Path:
@@ -54,40 +322,33 @@ class Sample:
         return FOLDER / self.file_name
 
 
+_EVENTS = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
 _SAMPLES = (
     Sample(
-        "shop-events", "Shop purchases (invented)",
-        "Purchases in an invented shop, one row per purchase with user, product and amount.",
-        "Generated with dpcore.data.generators by docs/make_sample_events.py; no real people", "shop_events.csv",
-        Roles(TableKind.EVENTS, user="user_id", value="amount", task="product"),
+        "shop-events", "Shop purchases (invented)", "shop_events.csv", _EVENTS,
+        "Invented purchases with user, product and amount, generated by docs/make_sample_events.py.",
     ),
     Sample(
-        "item-ratings", "Ratings of items (invented)",
-        "Ratings by invented users, one row per rating with user, item and half stars.",
-        "Generated by docs/make_sample_ratings.py; no real people", "item_ratings.csv",
-        Roles(TableKind.EVENTS, user="user_id", value="rating", task="item"),
+        "item-ratings", "Ratings of items (invented)", "item_ratings.csv",
+        replace(_EVENTS, value="rating", task="item"),
+        "Invented ratings with user, item and half stars, generated by docs/make_sample_ratings.py.",
     ),
     Sample(
-        "online-retail-lines", "Online Retail: invoice lines per customer",
-        "How many invoice lines each customer of a British wholesaler has, over one year.",
-        _ONLINE_RETAIL, "online_retail_lines_per_customer.csv", _PER_USER,
+        "online-retail-lines", "Online Retail: invoice lines per customer", "online_retail_lines_per_customer.csv",
+        _PER_USER, f"Invoice lines of each customer of a British wholesaler in one year. {_ONLINE_RETAIL}",
     ),
     Sample(
-        "online-retail-invoices", "Online Retail: invoices per customer",
-        "How many invoices each customer of a British wholesaler has, over one year.",
-        _ONLINE_RETAIL, "online_retail_invoices_per_customer.csv", _PER_USER,
+        "online-retail-invoices", "Online Retail: invoices per customer", "online_retail_invoices_per_customer.csv",
+        _PER_USER, f"Invoices of each customer of a British wholesaler in one year. {_ONLINE_RETAIL}",
     ),
     Sample(
         "online-retail-customers-per-product", "Online Retail: customers per product",
-        "How many different customers bought each product; here a product stands where a user stands otherwise.",
-        _ONLINE_RETAIL, "online_retail_customers_per_product.csv",
-        Roles(TableKind.HISTOGRAM, size="users", users="tasks"),
+        "online_retail_customers_per_product.csv", replace(_PER_USER, size="users", users="tasks"),
+        f"Customers of each product; a product stands where a user stands otherwise. {_ONLINE_RETAIL}",
     ),
     Sample(
-        "requests-commits", "Commits per author of Requests",
-        "How many commits each author e-mail address has in the Python library Requests.",
-        "Counted from the public git history of psf/requests (Apache-2.0)", "requests_commits_per_author.csv",
-        _PER_USER,
+        "requests-commits", "Commits per author of Requests", "requests_commits_per_author.csv", _PER_USER,
+        "Commits of each author e-mail address in the public git history of psf/requests (Apache-2.0).",
     ),
 )  # fmt: skip
 
@@ -114,7 +375,7 @@ def load(key: str) -> Dataset:
     if not sample.path.is_file():
         raise refuse(f"the sample file {sample.file_name} is missing from the folder sample_data")
     # Our own files are known to be valid, so nothing is guessed or checked: a test uploads them and compares.
-    roles, source = sample.roles, f"{sample.description} {sample.origin}."
+    roles, source = sample.roles, sample.source
     if roles.kind is TableKind.HISTOGRAM:
         # With NumPy, so that the first page need not wait for pandas to load (0.2 s).
         with sample.path.open(encoding="utf-8") as lines:

@@ -36,14 +36,6 @@ _FACETS: dict[str, type[Any]] = {
 }
 """The facets of `Dataset`."""
 _CODES = ("user_codes", "task_codes")
-_WORDS = {
-    "values": "the values of each row",
-    "totals": "the totals per user",
-    "pairs": "who contributes to which group",
-    "tasks": "the users of each group",
-    "pair_sizes": "how users spread over groups",
-    "table": "features and labels",
-}
 
 
 @dataclass(frozen=True)
@@ -71,8 +63,7 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
     histogram = dataset.histogram
     room -= 16 * histogram.sizes.size
     if room < 0 or histogram.sizes.size > MOST_SIZES:
-        reason = f"{dataset.name}: its users have too many different numbers of rows for a file"
-        return SavedDataset(None, (reason,), room)
+        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), room)
     facets: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
     left_out = []
     filled_facets = [(name, facet) for name, facet in facets.items() if facet is not None]
@@ -82,7 +73,7 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
             room -= size
         else:
             facets[name] = None
-            left_out.append(f"{dataset.name}: {_WORDS[name]} ({size / 1e6:,.1f} MB)")
+            left_out.append(f"{dataset.name}: the {name.replace('_', ' ')} ({size / 1e6:,.1f} MB)")
     notes = (*dataset.notes, *(f"Left out of the session file: {words}." for words in left_out))
     # Names of tasks are left out, as they are contents of rows, not counts.
     saved = replace(dataset, notes=notes, task_names=(), **facets)
@@ -129,7 +120,7 @@ def _content(dataset: Dataset) -> dict[str, Any]:
 def _read_mechanism(node: JsonValue) -> str | None:
     mechanism = node.get_text(80)
     if mechanism is not None and not is_mechanism(mechanism):
-        node.refuse("a mechanism is said in letters, digits, blanks and hyphens")
+        node.refuse("a mechanism is named in letters, digits, blanks and hyphens")
     return mechanism
 
 

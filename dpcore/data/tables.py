@@ -179,8 +179,7 @@ def build_table(
     with Problems() as problems:
         names = check_names(list(header), line, problems, notes)
         if not len(cells):
-            location = f"line {line}" if line else ""
-            problems.add("there are no rows", location, "Add a row for each contribution")
+            problems.add("there are no rows", f"line {line}" if line else "", "Add one for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)
@@ -391,13 +390,16 @@ def _decide_mark(
     if exists["only."] or exists["only,"] or not (points or commas):
         return ("," if exists["only,"] else "."), None, ""
     example, mark = ("1.234", ".") if points else ("1,234", ",")
-    sentence = f"Column {shorten(column)}: numbers like {example} are read"
-    if commas and not points and delimiter == ",":
-        return ".", None, f"{sentence} with a comma between thousands."
-    if not is_integer and points and not commas and delimiter != ";":
-        return ".", None, f"{sentence} with a decimal point."
-    if not is_integer and commas and not points and delimiter == ";":
-        return ",", None, f"{sentence} with a decimal comma."
+    is_thousands = commas and not points and delimiter == ","
+    is_decimal = not is_integer and points != commas and commas == (delimiter == ";")
+    if is_thousands or is_decimal:
+        place = "before decimals" if is_decimal else "between thousands"
+        decimal_mark = mark if is_decimal else "."
+        return (
+            decimal_mark,
+            None,
+            f"Column {shorten(column)}: numbers like {example} have their mark {place}.",
+        )
     message = f"numbers like {example} can be read with decimals or with thousands"
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
 
@@ -411,18 +413,14 @@ class Numbers:
         blank: Mask of blank cells.
         not_finite: Mask of NaN, inf, null and the like, and of numbers beyond float64.
         text: Mask of all other cells that are not numbers.
-        problem: As in `Marks`.
-        note: As in `Marks`.
-        decimal: As in `Marks`.
+        marks: The marks by which they were read.
     """
 
     values: FloatArray
     blank: BoolArray
     not_finite: BoolArray
     text: BoolArray
-    problem: InputProblem | None = None
-    note: str = ""
-    decimal: str = ""
+    marks: Marks
 
 
 @functools.cache
@@ -468,4 +466,4 @@ def read_numbers(
     blank = np.asarray(columns["blank"], bool)
     text, not_finite = values == TEXT, values == np.inf
     values = np.where(text | not_finite | (marks.problem is not None), np.nan, values)
-    return Numbers(values, blank, not_finite, text, marks.problem, marks.note, marks.decimal)
+    return Numbers(values, blank, not_finite, text, marks)

@@ -29,10 +29,7 @@ from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
-SIGNED_REMEDY = (
-    "Clip every total to [L, U]: L = 0 counts a negative total as 0; with L < 0 the noise must cover the larger of "
-    "|L| and |U|"
-)
+SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
 
 def _read_numbers(values: object, name: str, problems: Problems) -> FloatArray:

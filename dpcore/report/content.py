@@ -216,11 +216,11 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     }[dataset.contribution.value]
     texts |= {f"Note {i}": note for i, note in enumerate(dataset.notes, 1)}
     counts = {
-        "Users": summary.num_users,
-        "Rows": summary.num_rows,
+        "Users": dataset.histogram.num_users,
+        "Rows": dataset.histogram.num_rows,
         "Rows of the median user": summary.median,
         "Rows per user, mean": summary.mean,
-        "Rows of the heaviest user": summary.max,
+        "Rows of the heaviest user": dataset.histogram.max_size,
     }
     heaviest_share, gini = float(summary.top_percent_share), float(summary.gini)
 

@@ -120,7 +120,7 @@ class Source:
     Attributes:
         dataset: The data set.
         sample: Key of the sample, if it is one; empty for none.
-        generator: The parameters object of `dpcore.data.generators` that generated it; None for none.
+        generator: The parameters object of `dpcore.data.samples` that generated it; None for none.
         needs_rows: Whether the answer needs more than the histogram: values, totals or tasks.
         disclosure: The disclosure of the answer if it differs from that of the data; None for that of the data.
         write_cell: Writes the cell *The data* of a question that needs more than ``data``; None for
@@ -239,8 +239,8 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
         code.import_name("samples", "dpcore.data")
         return f"data = samples.load({source.sample!r})"
     if source.generator is not None:
-        code.import_name("generators", "dpcore.data")
-        return f"data = generators.dataset({code.write(source.generator)})"
+        code.import_name("samples", "dpcore.data")
+        return f"data = samples.generate_dataset({code.write(source.generator)})"
     if source.needs_rows and dataset.privacy_unit:
         return _write_events_cell(code, source, public_only)
     disclosure = code.write(dataset.disclosure)

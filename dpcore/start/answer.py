@@ -19,9 +19,8 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
-from dpcore.start import presets
-from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import UserPreset
+from dpcore.start import parameters as start_parameters
+from dpcore.start.parameters import StartParameters, UserPreset
 
 CELLS = 12
 """Counts in the table that is released, such as rows per month over a year. With a single count the best bound at
@@ -82,15 +81,14 @@ NOT_COMPARED = ("bound",)
 
 def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
     """Return the sweet spot and its error at any epsilon, of the data in use or of the simulated users."""
-    histogram = presets.choose_dataset(dataset, parameters.users).histogram
+    histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, 1.0)
 
     def replace_epsilon(epsilon: float) -> total.TotalProblem:
         return replace(problem, epsilon=epsilon / CELLS)
 
     def evaluate_errors(epsilon: float, bounds: FloatArray) -> FloatArray:
-        errors = total.measure_errors(replace_epsilon(epsilon), bounds)
-        return np.asarray(errors / float(histogram.num_rows))
+        return np.asarray(total.measure_errors(replace_epsilon(epsilon), bounds) / float(histogram.num_rows))
 
     def find_best(epsilon: float) -> tuple[float, float]:
         bound = total.optimal_bound(replace_epsilon(epsilon))
@@ -105,7 +103,7 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
 
 def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     """Compute bias, noise and error over the bound, and the best bound, as of one sum (Amin et al. 2019, section 3)."""
-    histogram = presets.choose_dataset(dataset, parameters.users).histogram
+    histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, parameters.epsilon)
     return Tradeoff(
         histogram=histogram,
@@ -185,7 +183,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     """
     solution = solve(dataset, parameters) if solution is None else solution
     bound, best, num_rows = parameters.bound, solution.best, solution.num_rows
-    disclosure = presets.choose_dataset(dataset, parameters.users).provenance
+    disclosure = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound gives more noise than count.",
         detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),

@@ -1,12 +1,65 @@
-"""The settings of the page *Home*."""
+"""The settings of the page *Start*, and simulated users of four kinds with the lesson of each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpcore.common.parameters import LINE, Parameters, of_data, public
-from dpcore.contributions import MAX_SIZE
-from dpcore.start.presets import UserPreset
+import numpy as np
+
+from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.dataset import Dataset
+
+
+class UserPreset(Option):
+    """The users whose rows the picture shows."""
+
+    IN_USE = "the data in use", "Data in use"
+    EQUAL_SIZES = "everyone alike", "Everyone alike"
+    ONE_HEAVY = "one heavy user", "One heavy user"
+    POWER_LAW = "power law", "Power law"
+    TWO_GROUPS = "two groups", "Two groups"
+
+
+SENTENCES: Mapping[UserPreset, str] = {
+    UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound above 20 buys noise for rows that nobody has.",
+    UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000, whose rows cost 1,000 times the noise.",
+    UserPreset.POWER_LAW: "If rows double, a third as many users have them. The best bound cuts a few rows of many.",
+    UserPreset.TWO_GROUPS: "3,000 users have 5 rows, 100 have 300. At ε = 0.1 the best bound cuts most of the 300.",
+}
+"""What each kind of users teaches."""
+_SIZES_AND_USERS: Mapping[UserPreset, list[tuple[int, int]]] = {
+    UserPreset.EQUAL_SIZES: [(20, 2_000)],
+    UserPreset.ONE_HEAVY: [(20, 2_000), (20_000, 1)],
+    # P(size >= s) falls like s^-1.58.
+    UserPreset.POWER_LAW: [(2**step, 3 ** (9 - step)) for step in range(10)],
+    UserPreset.TWO_GROUPS: [(5, 3_000), (300, 100)],
+}
+"""Pairs of rows of each user, and how many users have so many."""
+
+
+def make_dataset(users: UserPreset) -> Dataset:
+    """Make simulated users as public data.
+
+    Args:
+        users: Any kind but `UserPreset.IN_USE`.
+
+    Returns:
+        A `Dataset` with a histogram and no other facet; its source is the kind's sentence.
+
+    Raises:
+        KeyError: The data in use were asked for, which are not invented.
+    """
+    sizes, num_users = np.array(_SIZES_AND_USERS[users]).T
+    histogram = ContributionHistogram(sizes=sizes, users=num_users)
+    return Dataset(f"Invented users: {users.value}", SENTENCES[users], Disclosure.PUBLIC, histogram)
+
+
+def choose_dataset(dataset: Dataset, users: UserPreset) -> Dataset:
+    """Return the data in use, or the simulated users that replace them."""
+    return dataset if users is UserPreset.IN_USE else make_dataset(users)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.data.generators import LogNormalSizes
+from dpcore.data.samples import LogNormalSizes
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total import nonnegative
 from dpcore.total.nonnegative import TotalProblem

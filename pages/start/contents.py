@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start.answer import Tradeoff, solve
 from dpcore.start.parameters import StartParameters
@@ -30,10 +29,7 @@ ADVICE = {
     "Not sure": "Load your table in *Your data*, and look at the largest number of rows of one user.",
 }
 """By the answer to the question whether users have several rows."""
-USER_HELP = (
-    "A user is whoever is to be protected, by one column or several (*Further columns that only together with it "
-    "identify a user* in *Your data*). Without such a column privacy holds per row, and needs no bound."
-)
+USER_HELP = "A user is whoever is to be protected. If no column names users, privacy holds per row and needs no bound."
 PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 """The group of pages for each kind of release."""
 
@@ -81,15 +77,8 @@ def show_advice(dataset: Dataset) -> None:
     sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
     page = find_page(st.session_state.get(QUESTION.key("release")))
     if page is not None:
-        sentences.append(f"**{page.title}:** {page.sentence} {_describe_data(page, dataset)}".strip())
+        lacks_columns = not page.own_data and not page.can_answer(dataset)
+        note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
+        sentences.append(f"**{page.title}:** {page.sentence}{note}")
     if text := "\n\n".join(filter(None, sentences)):
         st.info(text, icon=":material/signpost:")
-
-
-def _describe_data(page: Question, dataset: Dataset) -> str:
-    """Write which data the page opens on; empty for a page with data of its own."""
-    if page.own_data:
-        return ""
-    if page.can_answer(dataset):
-        return f"It opens on *{plain(dataset.name)}*."
-    return "The data in use lack what it needs, so it shows invented data."

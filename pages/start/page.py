@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
-from dpcore.start import presets
+from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
@@ -26,7 +26,7 @@ def body(slots: layout.PageSlots) -> None:
     fields.start(QUESTION)
     with slots.line:
         users = fields.draw(QUESTION, "users")
-    data = presets.choose_dataset(session.dataset(), users)
+    data = start_parameters.choose_dataset(session.dataset(), users)
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
         st.session_state[QUESTION.key("bound")] = None
@@ -49,8 +49,8 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         replace(parameters, bound=None) if dataset.is_private else parameters
     )
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in presets.SENTENCES and session.get_tour() is None:
-        slots.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
+    if parameters.users in start_parameters.SENTENCES and session.get_tour() is None:
+        slots.notes.markdown(f"**Invented users.** {start_parameters.SENTENCES[parameters.users]}")
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.start.answer import solve
-from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import UserPreset
+from dpcore.start.parameters import StartParameters, UserPreset
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 

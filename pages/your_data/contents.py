@@ -11,8 +11,7 @@ from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.parameters import declared_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
-from dpcore.counting.engines import Recipe
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue
@@ -47,10 +46,10 @@ def _load_sample() -> None:
 
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
-    titles = {name: generator.title for name, generator in generators.GENERATORS.items()}
+    titles = {name: generator.title for name, generator in samples.GENERATORS.items()}
     name: str = fields.pick("Kind of distribution", titles, QUESTION.key("generator"))
     with st.grid(4):
-        for field_name, field in declared_fields(generators.GENERATORS[name]).items():
+        for field_name, field in declared_fields(samples.GENERATORS[name]).items():
             key = _key(name, field_name)
             st.session_state.setdefault(key, field.initial)
             fields.number(field.label, key, field.help, is_integer=field.is_integer)
@@ -65,9 +64,8 @@ def _key(name: str, field_name: str) -> str:
 
 def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
-    state, generator_type = st.session_state, generators.GENERATORS[name]
-    declared = declared_fields(generator_type).items()
-    labels = {field_name: f"“{field.label}”" for field_name, field in declared}
+    state, generator_type = st.session_state, samples.GENERATORS[name]
+    labels = {field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()}
     if any(_key(name, field_name) not in state for field_name in labels):
         return  # A late press: the page shows another generator by now.
     values = {field_name: state[_key(name, field_name)] for field_name in labels}
@@ -75,7 +73,7 @@ def _generate(name: str) -> None:
     if generator is not None:
         try:
             origin = session.Origin(name, to_fields(generator))
-            session.use(session.LoadedData(generators.dataset(generator), origin))
+            session.use(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as refused:
             problems += refused.problems
     state[QUESTION.key("generator_problems")] = tuple(problems)
@@ -99,19 +97,19 @@ def show_recipes(roles: Roles | None) -> None:
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        recipe = _write_recipe(key, roles, table or DEFAULT_TABLE)
+        shell_code, python_code, sql_code = _write_recipe(key, roles, table or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
-        command.code(recipe.command, language="bash", wrap_lines=True)
+        command.code(shell_code, language="bash", wrap_lines=True)
         install = f"pip install 'ibis-framework[{engine.key}]'"
         command.caption(f"Run it in the folder of Sweet Spot, after {install}. Upload histogram.csv here.")
-        python.code(recipe.python, language="python")
-        sql.code(recipe.sql, language="sql")
+        python.code(python_code, language="python")
+        sql.code(sql_code, language="sql")
         sql.caption("Columns are taken for text, and the value for a number.")
 
 
 @cache.cached(max_entries=4)
-def _write_recipe(engine: str, roles: Roles, table: str) -> Recipe:
+def _write_recipe(engine: str, roles: Roles, table: str) -> tuple[str, str, str]:
     """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
     return counting.recipe(counting.ENGINES[engine], roles, table)
 

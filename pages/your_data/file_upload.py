@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
+from dpcore.data.column_roles import ROLES_OF, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution, Dataset
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
@@ -68,10 +68,8 @@ def show_panel() -> None:
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
-    if is_waiting() or (session.is_file() and not ENTRY.problems):
-        with st.expander("Bring another file", icon=":material/upload_file:"):
-            _show_uploader()
-    else:
+    is_folded = is_waiting() or (session.is_file() and not ENTRY.problems)
+    with st.expander("Bring another file", icon=":material/upload_file:") if is_folded else st.container():
         _show_uploader()
     if not is_waiting():
         _show_problems()
@@ -102,20 +100,17 @@ def _show_problems() -> None:
 def _show_uploader() -> None:
     ENTRY.show(
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
-        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed. Several files "
-        "with the same columns count as one table. They are read on this computer, reduced to counts, and dropped. "
-        "A distribution of pairs from `sweet-spot count --distribution-to` opens here, too.",
+        "CSV, JSON Lines, Parquet or Excel, or a distribution of pairs from `sweet-spot count`. Several files with "
+        "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
         _read_uploads,
         multiple=True,
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
+            label, example = "Or the path of a file on this computer, of any size", "/home/me/events.parquet"
+            help_text = "It is not copied. Put a semicolon between several paths."
             st.text_input(
-                "Or the path of a file on this computer, of any size",
-                key=_key("path"),
-                placeholder="/home/me/events.parquet",
-                help="It is not copied. Put a semicolon between several paths.",
-                persist_state="session",
+                label, key=_key("path"), placeholder=example, help=help_text, persist_state="session"
             )
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
@@ -231,12 +226,6 @@ ROLE_LABELS = {
     "value": "Value to average or add up (optional)",
     "task": "Task, product or group (optional)",
 }
-ROLES_OF = {
-    TableKind.EVENTS: ("user", "value", "task"),
-    TableKind.COUNTS: ("user", "count"),
-    TableKind.HISTOGRAM: ("size", "users"),
-    TableKind.PAIRS: ("user", "task", "count", "value"),
-}
 TABLE_KINDS = {
     TableKind.EVENTS: "A contribution",
     TableKind.COUNTS: "A user, with a count",
@@ -280,24 +269,17 @@ def _choose_roles(source: counting.Source) -> Roles:
     """Draw the first rows and the widgets; return the roles that the person has chosen."""
     head = source.head
     rows = wording.counted(len(head.frame), "row")
-    size = rows if source.complete else f"{_write_size(source.num_bytes)}, not yet counted"
+    size = rows if source.complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
     uploads.show_file(source.name, size, len(source.columns), head)
     if source.unnamed:
-        names = st.text_input(
-            "Names of the columns, with commas between",
-            key=_key("names"),
-            on_change=_rename,
-            persist_state="session",
-            help="The file names none. Programs will have these names, too.",
-        )
+        label, key = "Names of the columns, with commas between", _key("names")
+        names = st.text_input(label, key=key, on_change=_rename, persist_state="session")
         try:
             source.with_names(names.split(","))
         except InvalidInput as refused:
             fields.show_problems(refused.problems)
     st.session_state.setdefault(_key("kind"), TableKind.EVENTS)
-    table_kind: TableKind = fields.radio(
-        "**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True
-    )
+    table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True)
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_OF[table_kind]:
@@ -341,14 +323,6 @@ def _rename() -> None:
         _propose(source.roles)
 
 
-def _write_size(num_bytes: int) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if num_bytes < 1000 or unit == "GB":
-            break
-        num_bytes = round(num_bytes / 1000)
-    return f"{wording.number(num_bytes)} {unit}"
-
-
 def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
@@ -359,8 +333,7 @@ def _show_event_choices(source: counting.Source) -> None:
     if state[_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(_key("further"), ()))
         label = "Further columns that together with it make a group"
-        help_text = "Say, product and day."
-        _show_further_columns("further_task", source.columns, used_columns, label, help_text)
+        _show_further_columns("further_task", source.columns, used_columns, label, "Say, product and day.")
     state.setdefault(_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, _key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, _key("missing"), horizontal=True)
@@ -375,9 +348,7 @@ def _show_further_columns(
     key, options = _key(name), [column for column in columns if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
-        st.multiselect(
-            label, options, key=key, placeholder="None needed", persist_state="session", help=help_text
-        )
+        st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
 
 
 def _read_roles(table_kind: TableKind) -> Roles:
@@ -390,8 +361,7 @@ def _read_roles(table_kind: TableKind) -> Roles:
         if columns["task"] is not None:
             columns["further_task"] = tuple(state.get(_key("further_task"), ()))
         columns["contribution"] = state.get(_key("contribution"), Contribution.ROWS)
-    missing_users = state.get(_key("missing"), MissingUsers.LEAVE_OUT)
-    return Roles(table_kind, missing_users=missing_users, **columns)
+    return Roles(table_kind, missing_users=state.get(_key("missing"), MissingUsers.LEAVE_OUT), **columns)
 
 
 def _choose_distribution(dataset: Dataset) -> None:
@@ -402,9 +372,7 @@ def _choose_distribution(dataset: Dataset) -> None:
     users = wording.counted(dataset.histogram.num_users, "user")
     groups = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs} of {users} and {groups}.")
-    st.caption(
-        "*Per group* answers from how pairs are distributed. Nothing can check that these numbers are true."
-    )
+    st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))

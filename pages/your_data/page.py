@@ -78,9 +78,8 @@ def show_details(dataset: Dataset) -> None:
             sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
-    provenance = dataset.provenance
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", provenance, lambda: content.write_histogram(dataset)
+        "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: content.write_histogram(dataset)
     )
 
 

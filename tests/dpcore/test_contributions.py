@@ -60,9 +60,9 @@ def test_kept_rows_keeps_the_shape() -> None:
 
 @given(COUNTS)
 def test_summary(counts: list[int]) -> None:
-    s = ContributionHistogram.from_counts(counts).summary()
-    m, n = len(counts), sum(counts)
-    assert (s.num_users, s.num_rows, s.max) == (m, n, max(counts))
+    histogram = ContributionHistogram.from_counts(counts)
+    m, n, s = len(counts), sum(counts), histogram.summary()
+    assert (histogram.num_users, histogram.num_rows, histogram.max_size) == (m, n, max(counts))
     assert s.median == np.median(counts)
     assert s.mean == pytest.approx(n / m)
     # The definition: mean absolute difference of all pairs over twice the mean.

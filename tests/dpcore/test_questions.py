@@ -160,7 +160,7 @@ def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
         (sentence,) = list_refusals("count_bound", empty, epsilon=1)
         assert sentence == "The list of rows per user is empty. Give one number for each user."
     (sentence,) = list_refusals("count_bound", None, epsilon=1)
-    assert sentence.startswith("There are no data.")
+    assert sentence.startswith("Data must be a table, the path of a file")
 
 
 def test_what_is_no_name_table_or_list_gets_a_sentence():
@@ -189,7 +189,7 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
     (refusal,) = list_refusals("count_bound", FEW, **users, disclosure=np.array([1, 2]))
     assert refusal.startswith("Disclosure must be")
     assert list_refusals("count_bound", FEW.iloc[:0], **users) == [
-        "There are no rows. Add a row for each contribution."
+        "There are no rows. Add one for each contribution."
     ]
     (refusal,) = list_refusals("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
     assert refusal == "The names of the columns look like data. Name them, such as user and value."

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.generators import TwoGroups
+from dpcore.data.samples import TwoGroups
 
 
 def example_2(g: int) -> mean.MeanProblem:

@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, describe_error
 from dpcore.common.parameters import FieldOrigin
-from dpcore.counting.name_lists import choose_names, read_names
+from dpcore.counting.text import choose_names, read_names
 from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset

@@ -17,7 +17,7 @@ from dpcore.answer.section import list_plots
 from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Disclosure, Provenance, write_file_name
 from dpcore.common.text_fields import from_fields
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import content, report_html, script
 from dpcore.report.content import Line, Report, remove_private, write_report_json
@@ -135,8 +135,8 @@ def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> So
     session_data = session.get_loaded()
     name = session_data.origin.name
     generator = None
-    if name in generators.GENERATORS:
-        generator = from_fields(generators.GENERATORS[name], session_data.origin.fields)
+    if name in samples.GENERATORS:
+        generator = from_fields(samples.GENERATORS[name], session_data.origin.fields)
     sample = name if name in samples.SAMPLES else ""
     return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 

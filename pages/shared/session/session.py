@@ -16,7 +16,7 @@ from dpcore.common.checks import InputProblem, InvalidInput, refuse
 from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Ledger, ReleaseFacts
 from dpcore.common.text_fields import from_fields
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.cache import cached_for_all
@@ -155,9 +155,9 @@ class Origin:
             if self.fields:
                 raise InvalidInput([f"{name[:40]} is not a parameter of a sample" for name in self.fields])
             return samples.load(self.name)
-        if self.name in generators.GENERATORS:
-            generator = from_fields(generators.GENERATORS[self.name], self.fields)
-            return generators.dataset(generator)
+        if self.name in samples.GENERATORS:
+            generator = from_fields(samples.GENERATORS[self.name], self.fields)
+            return samples.generate_dataset(generator)
         if self.name in NOT_IN_LINKS:
             message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
             raise refuse(message, remedy="Load the file in Your data")

@@ -254,7 +254,7 @@ def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comment
     data = count_files(path, Roles(TableKind.EVENTS, user=user, value="v"))
     assert data.histogram == histogram_of([2 * repeats, repeats])
     said = [note for note in data.notes if "above the column names" in note]
-    assert [note.split(" line")[0] for note in said] == ([str(comments)] if comments else [])
+    assert [note.split(" line")[0] for note in said] == ([f"{comments} comment"] if comments else [])
     assert any("line of column names begins with #" in note for note in data.notes) == ("#" in user)
 
 
@@ -339,7 +339,7 @@ def test_broken_parquet_in_the_middle_gets_a_sentence(parquet):
 
 
 def test_a_missing_file_a_folder_and_none_get_a_sentence(tmp_path):
-    assert "there is no such file" in sentences(tmp_path / "nothing.csv")[0]
+    assert "No such file" in sentences(tmp_path / "nothing.csv")[0]
     assert "folder" in sentences(tmp_path)[0]
     assert "no file is chosen" in sentences([])[0].lower()
 
@@ -630,7 +630,7 @@ def test_no_name_of_a_column_outlives_what_was_counted(put):
     content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"
     for small_bytes in SIZES:
         count_files(put(content), roles, small_bytes)
-    assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source").sql
+    assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source")[2]
     del roles
     assert not remembered("maiden_name")
 

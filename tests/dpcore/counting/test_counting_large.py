@@ -55,7 +55,7 @@ def test_a_second_header_is_refused_with_its_line(put, header, pack, lines_above
 @pytest.mark.parametrize(
     ("missing", "end", "contribution"),
     [
-        (MissingUsers.ONE_USER, "count as one user", Contribution.ROWS),
+        (MissingUsers.ONE_USER, "were counted as one user", Contribution.ROWS),
         (MissingUsers.LEAVE_OUT, "were left out", Contribution.DISTINCT_TASKS),
     ],
 )
@@ -225,7 +225,7 @@ def test_histograms_of_every_size_count(put):
     data = count_files(path, Roles(TableKind.HISTOGRAM, size="size", users="users"))
     truth = Counter({size: size % 7 for size in sizes if size % 7}) + Counter({3: 2})
     assert data.histogram == ContributionHistogram(sorted(truth), [truth[size] for size in sorted(truth)])
-    assert "1 row of size 0 was left out (line 30002)." in [note.replace(",", "") for note in data.notes]
+    assert "4,286 rows of size 0 or without users were left out (first: line 8)." in data.notes
     assert any("repeats a size that stood before (first: line 30,001)" in note for note in data.notes)
 
 

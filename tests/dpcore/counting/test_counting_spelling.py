@@ -78,4 +78,4 @@ def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
     )
     assert "3 contributions are of users called NA" in notes
     assert "Some users are written like 7.0" in notes
-    assert "80 users differ from another" in notes
+    assert "80 users look like others but for spaces" in notes

@@ -14,7 +14,8 @@ import pytest
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import heads, reduce_files, text, workbooks
+from dpcore.counting import heads, reduce_files, workbooks
+from dpcore.counting import text as counting_text
 from dpcore.data.column_roles import Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,7 +86,7 @@ def test_files_of_few_bytes_take_little_memory(put):
 
 
 def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
-    monkeypatch.setattr(text, "MAX_CELLS", 60_000)
+    monkeypatch.setattr(counting_text, "MAX_CELLS", 60_000)
     few = put("user_id,a,b\n" + "u1\n" * 3 + "u1,,\n" * 30_000)  # 90,012 cells, 150,025 bytes
     keys = ",".join(f'"k{k}":1' for k in range(30))
     files = [
@@ -100,7 +101,7 @@ def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
         data = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
         assert (data.histogram.num_users, data.histogram.num_rows) == (1, 2_000)
     with pytest.raises(InvalidInput, match="Most of its 2,000 rows lack most of the 51 columns"):
-        text.read_table(files[0].read_bytes(), "wide.csv")
+        counting_text.read_table(files[0].read_bytes(), "wide.csv")
 
 
 def test_a_sheet_is_packed_as_it_is_read() -> None:

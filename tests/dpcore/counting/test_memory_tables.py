@@ -110,9 +110,9 @@ def test_a_name_that_stands_twice_is_refused():
     )
     batch = arrow.to_batches()[0]
     for table, name in ((frame, "wait"), (arrow, "wait"), (batch, "wait"), (indexed, "who")):
-        with pytest.raises(InvalidInput, match=f"2 columns are called {name}. Rename all"):
+        with pytest.raises(InvalidInput, match=f"2 columns are called {name}. Rename them"):
             ss.mean_bound(table, **MEAN)
-        with pytest.raises(InvalidInput, match=f"2 columns are called {name}. Rename all"):
+        with pytest.raises(InvalidInput, match=f"2 columns are called {name}. Rename them"):
             ss.regression_weights(table, user="who", label="wait", epsilon=1, lower=0, upper=1)
     # Names that become one as text are one, and a name that is not needed may stand twice.
     mixed = pd.DataFrame([["a", 1, 2]], columns=["who", 1, "1"])
@@ -175,7 +175,7 @@ def test_a_table_that_gives_no_arrow_is_refused():
         columns = ("who", "wait")
 
     assert files.is_table(Foreign())
-    with pytest.raises(InvalidInput, match=r"of the type Foreign cannot be read\. Convert it to pandas"):
+    with pytest.raises(InvalidInput, match=r"[Tt]ype Foreign cannot be read\. Convert it to pandas"):
         ss.mean_bound(Foreign(), **MEAN)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.counting.name_lists import choose_names, read_names
+from dpcore.counting.text import choose_names, read_names
 
 LISTS = {
     "movies.dat": "1::Sad Robots (1999)::Animation|Children's\n7::Two: a Story, Told (2001)::Drama\n".encode(

@@ -170,8 +170,8 @@ def test_cells_that_are_no_numbers_are_said_with_their_lines_for_all_columns_at_
 
 def test_roles_that_overlap_or_are_not_there_are_said_at_once():
     said = refusal(ratings(), Feature("rating"), Feature("weight"), Feature("user"))
-    assert "column rating is chosen as the label and as a feature" in said.lower()
-    assert "column user is chosen as the user and as a feature" in said.lower()
+    assert "column rating is chosen for the label and for a feature" in said.lower()
+    assert "column user is chosen for the user and for a feature" in said.lower()
     assert 'no column "weight"' in said
     assert "no features" in refusal(ratings(), intercept=False)
 

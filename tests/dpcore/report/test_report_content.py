@@ -21,7 +21,7 @@ from dpcore.answer import Answer, Axis, Number, Plot
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Contribution, Dataset, Values
@@ -208,7 +208,7 @@ def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_bound,
             0.3, source=TaskSource.HEAVY_TAILED, loss=Loss.CONVEX, fit=BudgetFit.FULL, count_covers=False,
             experiment_epsilons="1, 2",
         ),
-        generators.TwoGroups(500, 1, 20, 30),
+        samples.TwoGroups(500, 1, 20, 30),
         Design("y\"'\n", "u", (Feature("x"), Feature("z", FeatureKind.CATEGORIES, "a\\")), False),
         Roles(TableKind.EVENTS, user="u", further_user=("v",), contribution=Contribution.TOTAL, value="w"),
         [1] * 100,
@@ -289,9 +289,9 @@ def test_small_public_data_stand_in_the_script():
 def test_samples_and_generators_are_named():
     text = mean_script(script.Source(samples.load("requests-commits"), sample="requests-commits"))
     assert data_of(text) == samples.load("requests-commits")
-    generator = generators.ZipfSizes(1.5, 1000, 50, 3)
-    text = mean_script(script.Source(generators.dataset(generator), generator=generator))
-    assert data_of(text) == generators.dataset(generator)
+    generator = samples.ZipfSizes(1.5, 1000, 50, 3)
+    text = mean_script(script.Source(samples.generate_dataset(generator), generator=generator))
+    assert data_of(text) == samples.generate_dataset(generator)
     assert "50" in text.split("# %% The data")[1].split("# %% ")[0]
 
 

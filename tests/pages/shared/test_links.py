@@ -22,7 +22,7 @@ from dpcore.common.parameters import Field, Parameters, declared_fields, fields_
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.text_fields import list_field_types, to_fields
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from dpcore.mean.table_values import clamp
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.plan.parameters import PlanParameters
@@ -110,7 +110,7 @@ def parameters_of(draw, spec) -> Any:
 ORIGINS = st.one_of(
     st.sampled_from([*samples.SAMPLES, session.UPLOADED]).map(session.Origin),
     st.builds(
-        generators.ZipfSizes,
+        samples.ZipfSizes,
         alpha=st.floats(0.01, 5.0),
         num_users=st.integers(1, 10**12),
         max_contributions=st.integers(1, 10**6),
@@ -286,7 +286,7 @@ def test_reading_any_fields_raises_nothing_but_invalid_input(fields, spec):
     with contextlib.suppress(InvalidInput):
         origin, widgets, _ = links.read_link({**fields, "link": "1"}, spec)
         assert all(not (isinstance(v, float) and not math.isfinite(v)) for v in widgets.values())
-        if origin.name not in generators.GENERATORS:
+        if origin.name not in samples.GENERATORS:
             origin.load()
 
 
@@ -332,7 +332,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     check(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
     check(at.button(key="generate").click().run())
     check(go(at, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
-    assert data(at).histogram == generators.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
+    assert data(at).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
         look_at(at, title)
         other = begin(title, **query(link_of(at)))

@@ -21,8 +21,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
-from dpcore.start import presets
-from dpcore.start.presets import UserPreset
+from dpcore.start import parameters
+from dpcore.start.parameters import UserPreset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.screen import strip
@@ -82,7 +82,7 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
 
 
 def test_start_says_what_the_heavy_user_costs() -> None:
-    users = presets.make_dataset(UserPreset.ONE_HEAVY).histogram
+    users = parameters.make_dataset(UserPreset.ONE_HEAVY).histogram
     rows = float(users.sizes @ users.users)
     # Twelve counts, Laplace noise of scale b = bound / ε, a share a of the rows lost: E|noise - a| = a + b e^(-a / b).
     bounds = np.arange(1, 20_001)

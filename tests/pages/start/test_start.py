@@ -14,10 +14,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
-from dpcore.start import presets
+from dpcore.start import parameters
 from dpcore.start.answer import CELLS, build_answer, solve
-from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import UserPreset
+from dpcore.start.parameters import StartParameters, UserPreset
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -177,7 +176,7 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     mean, groups = catalogue.page("Mean"), catalogue.page("Per group")
     check(at.selectbox(key="start.release").set_value(mean.release).run())
     assert "Go to Mean" in [link.proto.label for link in at.get("page_link")]
-    assert f"**Mean:** {mean.sentence} It opens on *{data(at).name}*." in shown_texts(at)
+    assert f"**Mean:** {mean.sentence}" in shown_texts(at)
     # The data in use have no groups.
     check(at.selectbox(key="start.release").set_value(groups.release).run())
     assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(at)
@@ -197,7 +196,7 @@ def test_what_invented_users_teach_is_so():
     much, little = (best(UserPreset.TWO_GROUPS, epsilon).best.max_total for epsilon in (1.0, 0.1))
     assert 0.9 * 300 < much <= 300
     assert little < 300 / 2
-    power = presets.make_dataset(UserPreset.POWER_LAW).histogram
+    power = parameters.make_dataset(UserPreset.POWER_LAW).histogram
     assert power.users[:-1].tolist() == (3 * power.users[1:]).tolist()
     best_power = best(UserPreset.POWER_LAW).best.max_total
     assert 1 < best_power < power.max_size
@@ -206,7 +205,7 @@ def test_what_invented_users_teach_is_so():
 def test_invented_users_are_shown_and_the_data_in_use_stay():
     at = go(with_data(open_app("Mean"), SECRET), "Start")
     check(at.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
-    assert presets.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
+    assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best.max_total
     assert answer_of(at, "start_card")["copied"] == f"{expected:g}"
     assert not any("computed from private data" in element.value for element in at.main.markdown)

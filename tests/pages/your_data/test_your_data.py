@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.privacy import Disclosure
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -101,7 +101,7 @@ def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_
     check(at.number_input(key="your_data.generator_field_zipf_num_users").set_value(500).run())
     check(at.button(key="generate").click().run())
     assert not errors(at)
-    assert data(at).histogram == generators.ZipfSizes(1.2, 500, 1_000, 1).histogram()
+    assert data(at).histogram == samples.ZipfSizes(1.2, 500, 1_000, 1).histogram()
 
 
 def a_good_file_works(at) -> None:

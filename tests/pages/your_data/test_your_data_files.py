@@ -134,18 +134,18 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     choose(at, user="client", task="task")
     check(at.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
     check(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
-    assert "users in columns client and shop" in shown_texts(at)
+    assert "user = client" in shown_texts(at)
     use(at)
     assert histogram_of(at) == {1: 2}
     assert data(at).privacy_unit == ("client", "shop")
     assert "1 row repeats a user and task" in shown_texts(at)
     # The same columns are taken for the same again, until somebody says otherwise.
     upload(at, b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,x,4\n")
-    assert "users in columns client and shop" in shown_texts(at)
+    assert "user = client" in shown_texts(at)
     assert "which has the same columns" in shown_texts(at)
     check(at.multiselect(key="your_data.upload_further").set_value([]).run())
     check(at.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
-    assert "tasks in columns task and shop" in shown_texts(at)
+    assert "task (column 2) = shop" in shown_texts(at)
     use(at)
     assert data(at).pairs.label == "task × shop"
     assert data(at).pairs.num_tasks == 2
@@ -258,7 +258,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     assert "File events [1].csv: the file is gone" in errors(at)
     assert data(at) is before
     assert at.file_uploader
-    assert "there is no such file" in errors(look_at(at, path))
+    assert "No such file" in errors(look_at(at, path))
     path.write_bytes(SHOP_EVENTS)
     at = until_counted(use(look_at(at, path)))
     assert not errors(at)
@@ -411,7 +411,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     choose_distribution(("a.json", content), ("b.json", content))
     assert "is one file" in errors(at)
     choose_distribution(("pairs.json", content))
-    assert "how pairs are distributed" in shown_texts(at)
+    assert "answers from these numbers" in shown_texts(at)
     assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
     assert data(at).name != "pairs.json"
     check(at.button(key="discard_distribution").click().run())
@@ -457,7 +457,7 @@ def test_pairs_that_an_engine_counted_are_known_by_their_header():
     at = panel()
     check(at.file_uploader[0].set_value([("pairs.csv", pairs_csv(shop.pairs).encode(), "text/csv")]).run())
     assert at.radio(key="your_data.upload_kind").value is TableKind.PAIRS
-    assert "Read as pairs that an engine counted" in shown_texts(at)
+    assert "Read as one row per pair" in shown_texts(at)
     check(at.button(key="use_upload").click().run())
     used = data(at)
     assert used.histogram == shop.histogram
