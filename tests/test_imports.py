@@ -60,11 +60,8 @@ BUILT_ON = {
 }
 """The questions that a question may import, and why."""
 
-"""What every program that a person takes away begins with. Programs draw, so it imports plotly, and each program
-imports it; both are read as text and imported by nothing else."""
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
 RENDERERS = (
-    "dpcore.report.charts",
     "dpcore.report.charts",
     "dpcore.report.plotly_figures",
     "dpcore.report.plotly_script",

@@ -140,12 +140,6 @@ def libraries(engines, monkeypatch, tmp_path):
     return module
 
 
-def test_libraries_without_java_or_apt_are_not_tested(libraries, computer, capsys):
-    assert libraries.main() == 1
-    assert "install them yourself: openjdk-17-jre-headless" in capsys.readouterr().err
-    assert computer.calls == []
-
-
 @pytest.mark.parametrize(
     ("fails", "run"), [("", ["pipelinedp", "tumult", "opacus", "jaxprivacy"]), ("pipelinedp", ["pipelinedp"])]
 )

@@ -86,14 +86,6 @@ def test_code_report_figure_table_json_and_script(mean, tmp_path, monkeypatch):
     assert names["answer"].bound == ss.count_bound([1, 2, 30], epsilon=1).bound
 
 
-def test_the_epsilon_of_a_grid_that_reaches_an_error(events):
-    counts = events["user_id"].value_counts()
-    errors = {
-        epsilon: ss.count_bound(counts.tolist(), epsilon=epsilon).error for epsilon in (0.1, 0.5, 1, 2, 5)
-    }
-    assert list(errors.values()) == sorted(errors.values(), reverse=True)
-
-
 def test_an_own_cap_is_compared_and_counts_may_be_private(events, mean):
     own = ss.mean_bound(events, own_bound=50, **MEAN)
     assert own.bound == mean.bound

@@ -145,8 +145,6 @@ def _run_quietly(message: str | None, command: list[str], limit: float) -> bool:
 
 def _load_launcher() -> ModuleType:
     spec = importlib.util.spec_from_file_location("sweetspot_launch", ROOT / "dpcore" / "cli" / "launch.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -288,6 +286,19 @@ def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
             raise AssertionError(f"{page.url} did not settle within {limit:.0f} seconds")
         if not heard.waiting and heard.changed <= time.monotonic() - _LOOKS:
             return
+
+
+def press(button: Locator) -> None:
+    """Press a button, and wait until the page has settled."""
+    button.click()
+    settle(button.page)
+
+
+def enter(field: Locator, text: str) -> None:
+    """Enter a text into a field, and wait until the page has settled."""
+    field.fill(text)
+    field.press("Enter")
+    settle(field.page)
 
 
 def stop_button(page: Page) -> Locator:

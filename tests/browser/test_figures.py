@@ -104,7 +104,6 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
     plot.scroll_into_view_if_needed()
     full_place = place(page, plot)
     area = plot.locator(".nsewdrag").first.bounding_box()
-    assert area is not None
     # A box over the middle of the plot, and a curve hidden in the legend.
     page.mouse.move(area["x"] + 0.3 * area["width"], area["y"] + 0.3 * area["height"])
     page.mouse.down()
@@ -146,7 +145,6 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
 def number_and_figure_agree(page: Page) -> None:
     number = page.locator(".st-key-mean_card").get_by_role("heading").inner_text()
     cap = re.search(r"[\d,]+", number)
-    assert cap is not None
     around = page.locator(".st-key-mean_error").get_by_role("figure")
     expect(around).to_have_accessible_name(re.compile(rf"smallest at {cap[0]} rows? per user"))
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page, expect
 
-from tests.browser.browser import settle, stop_button
+from tests.browser.browser import enter, press, settle, stop_button
 from tests.browser.test_journeys import choose_file
 
 ONE = b"user_id,amount\nanna,1\nbert,2\nanna,3\n"
@@ -19,8 +19,7 @@ OTHER = b"kunde,amount\nanna,1\n"
 
 def open_panel(page: Page) -> None:
     """On Your data: where a file is chosen."""
-    page.get_by_test_id("stMain").get_by_text("Upload a file", exact=True).click()
-    settle(page)
+    press(page.get_by_test_id("stMain").get_by_text("Upload a file", exact=True))
 
 
 def choose(page: Page, **files: bytes) -> None:
@@ -51,8 +50,7 @@ def files_of_different_columns_get_a_sentence_and_those_of_the_same_count_as_one
     choose(page, one=ONE, two=TWO)  # the widget takes the next files
     expect(page.get_by_text("one.csv and 1 more: 5 rows, 2 columns")).to_be_visible()
     expect(alert).to_have_count(0)
-    page.get_by_role("button", name="Use these data").click()
-    settle(page)
+    press(page.get_by_role("button", name="Use these data"))
     expect(page.get_by_role("heading", name="In use: one.csv and 1 more")).to_be_visible()
     # anna has two rows in the first file and one in the second; bert and carl one each.
     main = page.get_by_test_id("stMain")
@@ -70,11 +68,8 @@ def a_large_file_by_path_shows_progress_and_stops(page: Page, tmp_path: Path) ->
             users = rng.integers(0, 2**40, 1_000_000)  # nearly all different: the costliest to group
             writer.write_table(pa.table({"user_id": users, "amount": users / 2.0**40}))
     field = page.get_by_role("textbox", name="Or the path of a file")
-    field.fill(str(path))
-    field.press("Enter")
-    settle(page)
-    page.get_by_role("button", name="Look at it").click()
-    settle(page)
+    enter(field, str(path))
+    press(page.get_by_role("button", name="Look at it"))
     expect(page.get_by_text("not yet counted")).to_be_visible()
     before = page.get_by_text("In use until then:").inner_text()
     page.get_by_role("button", name="Use these data").click()

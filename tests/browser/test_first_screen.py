@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 from pages.shared.base import catalogue
 from pages.shared.screen import layout
 from tests.browser.accessible import violations
-from tests.browser.browser import settle
-from tests.browser.test_journeys import go_to, press
+from tests.browser.browser import press, settle
+from tests.browser.test_journeys import go_to
 
 SCREEN = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 900}
@@ -71,7 +71,7 @@ CUT_NAMES = """() =>
         .filter(name => name.scrollWidth > name.clientWidth).map(name => name.innerText)"""
 
 
-def drawn(page: Page) -> None:
+def wait_for_figures(page: Page) -> None:
     """Wait until every figure of the page is there, its buttons included."""
     settle(page)
     page.wait_for_function(
@@ -157,7 +157,7 @@ def ticks_beyond_seven_digits_are_powers_of_ten(page: Page) -> None:
     """On all of the axis, on Learning under a bound."""
     press(page.get_by_role("tab", name="The paper"))
     press(page.get_by_role("tab", name="Figure 2"))
-    drawn(page)
+    wait_for_figures(page)
     ticks = page.locator(".st-key-learning_figure_2 .xtick text").all_text_contents()
     written = [tick.replace("\N{ZERO WIDTH SPACE}", "") for tick in ticks]
     assert written == [*(f"10−{k}" for k in range(6, 0, -1)), "1"]
@@ -165,7 +165,7 @@ def ticks_beyond_seven_digits_are_powers_of_ten(page: Page) -> None:
 
 def all_is_seen_beside_the_sidebar(page: Page, what: str) -> None:
     page.set_viewport_size({"width": 1024, "height": 900})
-    drawn(page)
+    wait_for_figures(page)
     assert page.evaluate(UNREADABLE) == [], what
     expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(len(catalogue.PAGES))
     assert page.evaluate(CUT_NAMES) == [], what

@@ -99,7 +99,6 @@ def test_a_hostile_page_reaches_nothing_and_moves_nothing(
             # DNS rebinding: the page's own name, now at the app's address, so that nothing is cross-origin.
             port = app.url.rpartition(":")[2]
             answer = page.goto(f"http://rebound.example:{port}/")
-            assert answer is not None
             assert (answer.status, answer.text()) == (403, WRONG_HOST)
             own = f"http://rebound.example:{port}"
             assert page.evaluate(ATTACK, [own, f"http://127.0.0.1:{decoy.port}"])["socket"] == "refused"

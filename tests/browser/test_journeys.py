@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from pages.shared.speed import ADDRESS
-from tests.browser.browser import settle, stop_button
+from tests.browser.browser import enter, press, settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = ROOT / "sample_data" / "shop_events.csv"
@@ -53,17 +53,6 @@ def choose_file(page: Page, name: str, content: bytes) -> None:
         {"name": name, "mimeType": "text/csv", "buffer": content}
     )
     settle(page)
-
-
-def press(button: Locator) -> None:
-    button.click()
-    settle(button.page)
-
-
-def enter(field: Locator, text: str) -> None:
-    field.fill(text)
-    field.press("Enter")
-    settle(field.page)
 
 
 def own_bound(page: Page) -> Locator:
@@ -321,9 +310,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
     assert best_cap(page) == before
     own = own_bound(page)
     for text in ("7", ""):
-        own.fill(text)
-        own.press("Enter")
-        settle(page)
+        enter(own, text)
         assert own.input_value() == text
         assert ("Your own bound" in plot(page)["traces"]) is bool(text)
 
@@ -334,9 +321,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
         "Your own bound must be a whole number between 1 and 1,000,000,000,000; got"
     )
     assert own.input_value() == "1.5"
-    own.fill("7")
-    own.press("Enter")
-    settle(page)
+    enter(own, "7")
     expect(alert).to_have_count(0)
     assert own.input_value() == "7"
     assert "Your own bound" in plot(page)["traces"]
@@ -347,9 +332,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
     settle(page)
     expect(page.locator(".st-key-mean_card")).to_have_count(0)
     assert field.input_value() == "5000"
-    field.fill("0.5")
-    field.press("Enter")
-    settle(page)
+    enter(field, "0.5")
     expect(alert).to_have_count(0)
     expect(page.locator(".st-key-mean_card")).to_be_visible()
 

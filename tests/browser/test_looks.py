@@ -6,16 +6,9 @@ from playwright.sync_api import Page, expect
 
 from pages.shared.base import catalogue
 from tests.browser.accessible import violations
-from tests.browser.browser import settle
-from tests.browser.test_first_screen import NARROW, UNREADABLE, drawn, look_in_a_narrow_window
-from tests.browser.test_journeys import (
-    SHOP_EVENTS,
-    choose_file,
-    go_to,
-    press,
-    short_axes,
-    short_axes_are_drawn,
-)
+from tests.browser.browser import enter, press, settle
+from tests.browser.test_first_screen import NARROW, UNREADABLE, look_in_a_narrow_window, wait_for_figures
+from tests.browser.test_journeys import SHOP_EVENTS, choose_file, go_to, short_axes, short_axes_are_drawn
 
 
 def with_private_events(page: Page, app_url: str) -> None:
@@ -43,15 +36,13 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page
             field = page.locator(
                 f".st-key-{spec.name}-{key} input"
             )  # Of private values the page asks for it.
-            field.fill(number)
-            field.press("Enter")
-            settle(page)
+            enter(field, number)
         if spec.name == "data_owners":  # Its owners are entered, and public, unless the data's are asked for.
             press(page.get_by_role("button", name="More settings"))
             press(page.get_by_role("radio", name="Of the data in use"))
             page.keyboard.press("Escape")
             settle(page)
-        drawn(page)
+        wait_for_figures(page)
         labels = page.locator(".js-plotly-plot .annotation", has_text="do not")
         if not spec.own_data and spec.name != "papers":  # It shows stored results, and no data in use.
             expect(labels.first).to_be_attached()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.browser import settle
+from tests.browser.browser import press, settle
 from tests.browser.test_journeys import choose_file
 
 MOST = 6
@@ -92,8 +92,7 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
     (tmp_path / FILE).write_bytes(purchases())
     page.goto(f"{app_url}/your-data")
     settle(page)
-    page.get_by_text("Upload a file", exact=True).click()
-    settle(page)
+    press(page.get_by_text("Upload a file", exact=True))
     programs = []
     for private in (True, False):
         common = file_in_use(page, private)
@@ -104,8 +103,7 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
             programs.append(path_of(ways.get_by_role("link", name=kind.page), kind, private, common))
             # A press as well, and a whole page less to draw than by way of Your data.
             ways = page.get_by_test_id("stSidebarNav")
-        page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data").click()
-        settle(page)
+        press(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data"))
     for number, text in enumerate(programs):
         # The public list of groups is the person's own to write, which the program asks for.
         groups = [f"p{group}" for group in range(8)]

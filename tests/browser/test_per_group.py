@@ -12,7 +12,7 @@ from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from pages.shared.fields.setting import DEFAULT_EPSILON
-from tests.browser.browser import settle
+from tests.browser.browser import enter, settle
 
 
 def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
@@ -25,7 +25,6 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     )
     expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
     box = handle.bounding_box()
-    assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
@@ -35,7 +34,6 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     bounds_text = re.fullmatch(
         r"Groups (\d+), Rows (\d+) in each", str(handle.get_attribute("aria-valuetext"))
     )
-    assert bounds_text is not None
     groups, rows = int(bounds_text[1]), int(bounds_text[2])
     assert groups < l0
     assert rows > linf
@@ -53,16 +51,13 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     assert int(own[0].input_value()) > groups
     assert int(own[1].input_value()) < rows
     for field in own:
-        field.fill("")
-        field.press("Enter")
-        settle(page)
+        enter(field, "")
     expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
 
 
 def test_the_best_pair_of_the_sample_events_and_one_dragged(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/per-group?link=1&data=shop-events&epsilon={DEFAULT_EPSILON:g}")
     facet = samples.load("shop-events").pairs
-    assert facet is not None
     problem = PerGroupProblem(UserGroupPairs.from_facet(facet), PerGroupParameters(DEFAULT_EPSILON))
     # Product is the column of groups; brute force over all pairs of bounds.
     _, l0, linf = min((pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore.cli import command
-from tests.browser.browser import settle
-from tests.browser.test_journeys import ROOT, SHOP_EVENTS, enter, press
+from tests.browser.browser import enter, press, settle
+from tests.browser.test_journeys import ROOT, SHOP_EVENTS
 from tests.browser.test_report import download
 
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
-from tests.browser.test_first_screen import MOST_WORDS, drawn, look_at_first_screen
+from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen, wait_for_figures
 from tests.browser.test_journeys import NARROW
 
 SCREEN = {"width": 1280, "height": 800}
@@ -24,7 +24,7 @@ def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None
     page.set_viewport_size(NARROW)
     button = page.get_by_role("button", name="Choose one number privately")
     button.scroll_into_view_if_needed()
-    drawn(page)
+    wait_for_figures(page)
     before = button.bounding_box()
     for draws in (1, 2):
         button.click()
@@ -33,9 +33,6 @@ def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None
         )
         settle(page)
         after, result = button.bounding_box(), page.locator(".st-key-private_chosen").bounding_box()
-        assert before is not None
-        assert after is not None
-        assert result is not None
         assert after["y"] == pytest.approx(before["y"], abs=1.0)
         assert 0.0 < result["y"] - (after["y"] + after["height"]) < 120.0
 
@@ -50,7 +47,6 @@ def test_two_numbers_are_drawn_where_they_belong(page: Page, app_url: str) -> No
     # The cost figure and both buttons are there without scrolling.
     for seen in (page.locator(".st-key-private_cost_epsilon"), page.get_by_role("button", name="Release a")):
         box = seen.bounding_box()
-        assert box is not None
         assert box["y"] + box["height"] <= 800
     expect(page.get_by_text("nothing needs protecting").first).to_be_visible()
     numbers_drawn_stand_below_their_button_and_nothing_moves(page)

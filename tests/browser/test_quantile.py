@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
-from tests.browser.test_first_screen import UNREADABLE, drawn
+from tests.browser.test_first_screen import UNREADABLE, wait_for_figures
 from tests.browser.test_journeys import NARROW, WIDE
 
 
@@ -18,7 +18,7 @@ def test_a_long_range_is_not_cut_and_nothing_moves_when_two_quantiles_are_answer
     # The range on the card is long here, and not cut.
     for viewport in (NARROW, WIDE):
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
-        drawn(page)
+        wait_for_figures(page)
         assert re.search(r"0\.\d+ to 0\.\d+", page.get_by_test_id("stMain").inner_text())
         assert page.evaluate(UNREADABLE) == []
     card = page.locator(".st-key-quantile_card")

@@ -10,10 +10,10 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.data import samples
 from pages.shared.base import catalogue
-from tests.browser.browser import settle
+from tests.browser.browser import enter, press, settle
 from tests.browser.conftest import PATIENCE, Server
 from tests.browser.test_files import ONE, choose, open_panel
-from tests.browser.test_journeys import best_cap, enter, epsilon, go_to, move_epsilon, press
+from tests.browser.test_journeys import best_cap, epsilon, go_to, move_epsilon
 
 # A page that was opened with it in place can have its line to Streamlit cut and mended.
 LINE = """(() => {

@@ -17,9 +17,9 @@ from dpcore.mean import MeanParameters
 from dpcore.report import plotly_figures, report_html
 from dpcore.report.content import Line, Report
 from dpcore.report.markup import escape_markdown
-from tests.browser.browser import settle
+from tests.browser.browser import press, settle
 from tests.browser.conftest import Opened
-from tests.browser.test_journeys import NARROW, WIDE, go_to, press
+from tests.browser.test_journeys import NARROW, WIDE, go_to
 
 
 def download(page: Page, name: str, folder: Path, within: str = "body") -> Path:
@@ -59,7 +59,6 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
             expect(plot.locator(".main-svg").first).to_be_visible()
             box, lines = plot.bounding_box(), plot.locator(".scatterlayer .trace")
             assert lines.count() >= 1
-            assert box is not None
             assert box["width"] <= viewport["width"]
         nothing_sticks_out_at_the_side(report, viewport["width"])
         report.emulate_media(color_scheme="light")

@@ -9,7 +9,7 @@ from dpcore.start import parameters
 from dpcore.start.answer import solve
 from dpcore.start.parameters import StartParameters, UserPreset
 from pages.shared.base import page_run
-from tests.browser.browser import settle
+from tests.browser.browser import press, settle
 from tests.browser.test_figures import figure
 
 SIZES = """() => {
@@ -66,18 +66,15 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     expect(own).to_have_value(f"{best:g}")
     assert plot.evaluate("e => e.dataset.seen") == "yes"
 
-    page.get_by_role("radio", name="A model").click()
-    settle(page)
+    press(page.get_by_role("radio", name="A model"))
     page.get_by_role("combobox", name="3. Which?").click()
-    page.get_by_role("option", name="A model trained by DP-SGD").click()
-    settle(page)
+    press(page.get_by_role("option", name="A model trained by DP-SGD"))
     expect(page.get_by_role("link", name="Go to Examples per user")).to_be_visible()
 
     # A presentation is larger, has no sidebar, and lasts over pages and a reload.
     usual = page.evaluate(SIZES)
     page.get_by_role("button", name="Copy link").click()
-    page.get_by_role("button", name="Present", exact=True).click()
-    settle(page)
+    press(page.get_by_role("button", name="Present", exact=True))
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
     large = page.evaluate(SIZES)
     assert large[0] == page_run.TYPE_SIZE
@@ -90,7 +87,6 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     figure(page)
     assert "present=1" in page.url
     assert page.evaluate(SIZES)[::3] == [page_run.TYPE_SIZE, False]
-    page.get_by_role("button", name="Leave presentation").click()
-    settle(page)
+    press(page.get_by_role("button", name="Leave presentation"))
     assert page.evaluate("() => getComputedStyle(document.documentElement).fontSize") == "16px"
     assert "present" not in page.url

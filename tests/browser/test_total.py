@@ -10,7 +10,7 @@ from dpcore import total
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from pages.shared.fields.setting import DEFAULT_EPSILON
-from tests.browser.browser import settle
+from tests.browser.browser import enter, press, settle
 
 PLOT = "e => { const { l, r, t, b } = e._fullLayout._size; return [l, r, t, b]; }"
 MAIN = "e => Array.from(e._fullData.find(t => t.name === 'Expected error').y)"
@@ -26,7 +26,6 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
     own = page.get_by_role("spinbutton", name="Compare your own bound")
     before = [dot.get_attribute("cx") for dot in dots.all()]
     box = handle.bounding_box()
-    assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
@@ -44,9 +43,7 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
     expect(own).not_to_have_value(str(let_go))
     settle(page)
     assert int(own.input_value()) == int(str(handle.get_attribute("aria-valuenow"))) > let_go
-    own.fill("")
-    own.press("Enter")
-    settle(page)
+    enter(own, "")
     expect(handle).to_have_attribute("aria-valuenow", str(best))
 
 
@@ -54,21 +51,18 @@ def a_pin_is_listed_and_nothing_jumps(page: Page) -> None:
     figure = page.locator(".js-plotly-plot").first
     tab = page.get_by_role("tab", name="Compare")
     before, place, plot = figure.evaluate(MAIN), tab.bounding_box(), figure.evaluate(PLOT)
-    page.get_by_role("button", name="Pin this").click()
-    settle(page)
+    press(page.get_by_role("button", name="Pin this"))
     page.get_by_role("spinbutton", name="ε, exactly").fill("0.3")
     page.keyboard.press("Enter")
     settle(page)
     assert figure.evaluate(MAIN) != before
     assert tab.bounding_box() == place
     assert figure.evaluate(PLOT) == plot
-    tab.click()
-    settle(page)
+    press(tab)
     expect(page.get_by_role("textbox", name="New name")).to_have_value(
         re.compile(rf"ε = {DEFAULT_EPSILON:g}$")
     )
-    page.get_by_role("button", name="Remove", exact=True).click()
-    settle(page)
+    press(page.get_by_role("button", name="Remove", exact=True))
     expect(page.get_by_text("Nothing is pinned yet")).to_be_visible()
 
 

@@ -14,7 +14,6 @@ from tests.browser.test_first_screen import SCREEN, main_figure
 
 def figure_ends(page: Page) -> float:
     box = main_figure(page).bounding_box()
-    assert box is not None
     return box["y"] + box["height"]
 
 

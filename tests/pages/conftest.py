@@ -78,7 +78,7 @@ def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def taken():
+def report_contents():
     """What pages contribute, by stem: AppTest cannot see what a button downloads."""
     contents = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached

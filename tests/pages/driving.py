@@ -24,6 +24,7 @@ from streamlit.runtime.state import SafeSessionState, get_session_state
 from streamlit.testing.v1 import AppTest, app_test, element_tree, local_script_runner
 from streamlit.util import calc_hash
 
+from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from pages.shared import figure as shared_figure
 from pages.shared.base import catalogue, keys
@@ -48,8 +49,8 @@ PLENTY = 5.0
 
 def release_copy(at: AppTest, epsilon: float = PLENTY) -> AppTest:
     """On Choose privately: draw a private copy, which becomes the data in use."""
-    fine(at.number_input(key="private_choice.selection_epsilon").set_value(epsilon).run())
-    fine(at.button(key="private_release").click().run())
+    check(at.number_input(key="private_choice.selection_epsilon").set_value(epsilon).run())
+    check(at.button(key="private_release").click().run())
     assert data(at).release is not None, "no user is left in the copy"
     return at
 
@@ -81,7 +82,7 @@ for _widgets in (number_input, radio, selectbox, slider, text_widgets):
 app_test._AppTestSessionState.__contains__ = lambda self, key: key in self._state  # type: ignore[method-assign]
 
 
-def _nodes(block: element_tree.Block) -> Iterator[element_tree.Node]:
+def _list_nodes(block: element_tree.Block) -> Iterator[element_tree.Node]:
     """All that is in a block, listed once: a tree is whole before anyone looks, and every run makes another.
 
     Each look for a kind of element would go through generators as deep as the tree, a fortieth of all processor time.
@@ -95,17 +96,16 @@ def _nodes(block: element_tree.Block) -> Iterator[element_tree.Node]:
     return iter(nodes)
 
 
-element_tree.Block.__iter__ = _nodes  # type: ignore[assignment,method-assign]
+element_tree.Block.__iter__ = _list_nodes  # type: ignore[assignment,method-assign]
 
 # A digest of every message, by which a browser asks for it again: nobody does here. `id` takes it and does nothing, and
 # a profile of a page's run does not go through this file for every element.
 script_run_context.populate_hash_if_needed = id  # type: ignore[assignment]
 
 
-def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
+def _wait_for_end(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
     """Wait for the end of a run. `AppTest` would look every millisecond, a twelfth of all processor time."""
     thread = runner._script_thread
-    assert thread is not None
     thread.join(timeout)
     if thread.is_alive():
         runner.request_stop()
@@ -113,7 +113,7 @@ def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float
         raise RuntimeError(f"The page did not end within {timeout:.0f} seconds")
 
 
-local_script_runner.require_widgets_deltas = _until_it_ends
+local_script_runner.require_widgets_deltas = _wait_for_end
 
 
 @functools.cache
@@ -131,15 +131,15 @@ def open_app(title: str = "Start", **link: str) -> AppTest:
     without one is the same on its second run is a test of its own.
     """
     at = begin(title, **link)
-    return fine(at.run()) if link else at
+    return check(at.run()) if link else at
 
 
 def begin(title: str, **link: str) -> AppTest:
-    """As `open_app`, run once: for a test that runs it again in any case, with `finished` or by a change."""
+    """As `open_app`, run once: for a test that runs it again in any case, with `finish` or by a change."""
     at = new_app(title)
     for name, text in link.items():
         at.query_params[name] = text
-    return fine(at.run())
+    return check(at.run())
 
 
 def new_app(title: str) -> AppTest:
@@ -155,29 +155,41 @@ def new_app(title: str) -> AppTest:
 def go(at: AppTest, title: str) -> AppTest:
     """To another page. Run twice: state of widgets that are not drawn vanishes on the second run only."""
     look_at(at, title)
-    return fine(at.run())
+    return check(at.run())
 
 
 def look_at(at: AppTest, title: str) -> AppTest:
     """As `go`, run once: on a round of pages, of which the next one is the second run."""
     at.switch_page(page_path(title))
-    return fine(at.run())
+    return check(at.run())
 
 
-def fine(at: AppTest) -> AppTest:
-    """The app did not end in an exception, and the shell is there."""
+def check(at: AppTest) -> AppTest:
+    """Assert that the app did not end in an exception and that the shell is there."""
     assert not at.exception, [error.message for error in at.exception]
     assert any(text.value.startswith("**Data:**") for text in at.sidebar.markdown)
     return at
 
 
-def finished(at: AppTest, *names: str) -> AppTest:
+def open_tab(at: AppTest, question: str, tab: str) -> AppTest:
+    """Open a tab of a question's page."""
+    at.session_state[f"{question}.tabs"] = tab
+    return check(at.run())
+
+
+def enter_range(at: AppTest, lower: float, upper: float) -> AppTest:
+    """Enter on *Mean* what range a value has."""
+    at.number_input(key="mean.lower").set_value(lower)
+    return check(at.number_input(key="mean.upper").set_value(upper).run())
+
+
+def finish(at: AppTest, *names: str) -> AppTest:
     """Wait for the work under these session keys, as the polling fragments do in a browser, and for what it starts."""
     for _ in range(10):
         for job in _jobs(at, names):
             job.wait(PATIENCE)
             assert not job.running, f"no end after {PATIENCE:.0f} seconds: {job.question}"
-        fine(at.run())
+        check(at.run())
         if not any(job.running for job in _jobs(at, names)):
             return at
     raise AssertionError(f"{names} are started anew by every run")
@@ -220,15 +232,15 @@ def upload(at: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
     """On Your data: choose a file."""
     source = at.segmented_control(key="your_data.data_source")
     if source.value != "Upload a file":
-        fine(source.set_value("Upload a file").run())
-    fine(at.file_uploader[0].upload(name, content).run())
+        check(source.set_value("Upload a file").run())
+    check(at.file_uploader[0].upload(name, content).run())
     reads = "your_data.look_job" in at.session_state and at.session_state["your_data.look_job"] is not None
-    return finished(at, "your_data.look_job") if reads else at
+    return finish(at, "your_data.look_job") if reads else at
 
 
 def use(at: AppTest) -> AppTest:
     """On Your data: take the file that was chosen."""
-    return fine(at.button(key="use_upload").click().run())
+    return check(at.button(key="use_upload").click().run())
 
 
 @functools.cache
@@ -244,7 +256,7 @@ def on_file(content: bytes, title: str, name: str = "file.csv") -> AppTest:
 
 def on_data(dataset: Dataset, title: str, kind: str = session.UPLOADED) -> AppTest:
     """A new session on this page with data in use, by default as after an upload."""
-    return fine(with_data(new_app(title), dataset, kind).run())
+    return check(with_data(new_app(title), dataset, kind).run())
 
 
 def errors(at: AppTest) -> str:
@@ -262,6 +274,15 @@ def below(at: AppTest, key: str) -> str:
 
 def unescaped(text: str) -> str:
     return text.replace("\\", "")
+
+
+def read_answer(answer: Answer) -> str:
+    """Return all texts of an answer, without Markdown's backslashes."""
+    numbers = [f"{number.label} {number.text} {number.note}" for number in answer.numbers]
+    facts = [f"{name}: {sentence}" for name, sentence in answer.all_facts]
+    proofs = [f"{ended} {proof.sentence}" for _, proof, ended in answer.proofs]
+    texts = [answer.headline, answer.detail, *numbers, *facts, *proofs, *answer.all_assumptions]
+    return unescaped("\n".join(texts))
 
 
 def shown_texts(at: AppTest) -> str:

@@ -19,18 +19,7 @@ from pages.shared.base import catalogue, keys
 from pages.shared.card import cards
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
-from tests.pages.driving import (
-    ROOT,
-    chart,
-    data,
-    fine,
-    finished,
-    metrics_of,
-    new_app,
-    numbers,
-    on_file,
-    trace,
-)
+from tests.pages.driving import ROOT, chart, check, data, finish, metrics_of, new_app, numbers, on_file, trace
 
 MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)
 MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
@@ -160,7 +149,7 @@ def stem_of(title):
     return STEMS.get(title, title.lower().replace(" ", "_"))
 
 
-def settled(at):
+def wait_for_searches(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
     for key in (
         "per_group.job",
@@ -171,7 +160,7 @@ def settled(at):
     ):
         if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
             at.session_state[key].wait(60.0)
-    return fine(at.run())
+    return check(at.run())
 
 
 def open_case(name):
@@ -180,11 +169,11 @@ def open_case(name):
     at = show_downloads(new_app(title), title)
     for field, text in {"link": "1", "epsilon": "1", **link}.items():
         at.query_params[field] = text
-    at = settled(fine(at.run()))
+    at = wait_for_searches(check(at.run()))
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     if "train_epsilons" in link:
         job = "factorisation.train_job"
-        finished(fine(at.button(key="factorisation_train_job_start").click().run()), job)
+        finish(check(at.button(key="factorisation_train_job_start").click().run()), job)
     return at
 
 
@@ -363,4 +352,4 @@ def private_page(title, *entered):
     )
     for key, value in (*entered, *zip(ends, (0.0, 1.0), strict=False)):
         at.session_state[key] = value
-    return settled(at)
+    return wait_for_searches(at)

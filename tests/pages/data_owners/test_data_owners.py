@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpcore.answer import Answer, Bars, Hatching, Mark
+from dpcore.answer import Answer, Bars, Hatching
 from dpcore.code import Choice, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
@@ -36,11 +35,12 @@ from pages.shared.base import keys
 from pages.shared.report import report_content
 from tests.pages.driving import (
     address_of,
+    check,
     errors,
     figure_keys,
-    fine,
-    finished,
+    finish,
     open_app,
+    open_tab,
     raw_texts,
     shown_texts,
 )
@@ -55,11 +55,6 @@ def solve_owners(data: Dataset = LINES, **asked: Any) -> OwnersSolution:
     parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
     of_data = parameters.source is OwnersSource.DATA
     return solve(data if of_data else question.find_disclosure(parameters, data), parameters)
-
-
-def call_maker(choice: Callable[[], str] | None) -> str:
-    assert choice is not None
-    return choice()
 
 
 def answer_owners(data: Dataset = LINES, **asked: Any) -> Answer:
@@ -125,7 +120,6 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     found = solve_owners(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_bound=100)
-    assert found.cap is not None
     every = regimes.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
     told = build_answer(SECRET, found.parameters, found)
@@ -138,7 +132,6 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert found.gaining_owners is not None
     limit, count = found.gaining_owners
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
-    assert told.code is not None
     ((_, cap),) = told.code.forms
     assert isinstance(cap, Choice)
     assert f"MAX_ROWS = {found.cap.cap}" in write(cap, Program.PYTHON).text
@@ -156,7 +149,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert found.disclosure is Disclosure.PRIVATE
         assert answer.LEAKS in build_answer(SECRET, found.parameters, found).detail
         told_of = build_answer(SECRET, found.parameters, found)
-        choice = json.loads(call_maker(told_of.choice))
+        choice = json.loads(told_of.choice())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = contents.build_report(told_of, Source(SECRET))
         assert told.disclosure is Disclosure.PRIVATE
@@ -186,7 +179,6 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     same = plotly_figures.draw(plots.plot_regime_map(solve_owners()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
     outside = plots.plot_regime_map(solve_owners(owners=10**6)).items[-1]
-    assert isinstance(outside, Mark)
     assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
     assert "Owners, n: 1,000,000" in outside.hover_text
     assert (
@@ -209,23 +201,18 @@ def test_the_table_of_bounds_names_what_is_corrected() -> None:
     rows = tabulate_bounds(solve_owners(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
     full = rows["Setting"].index("Together, full privacy")
     printed, ours = rows["As printed"][full], rows["The unit protected"][full]
-    assert isinstance(printed, float)
-    assert isinstance(ours, float)
     assert printed > ours  # r = 20 is left out there
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    told = json.loads(call_maker(answer_owners().choice))
+    told = json.loads(answer_owners().choice())
     assert told["answer"]["owners_needed_joint"] == 37
     assert told["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
     assert "data" not in told
     private = answer_owners(SECRET, source=OwnersSource.DATA)
-    assert json.loads(call_maker(private.choice))["data"]["num_owners"] == 85
+    assert json.loads(private.choice())["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="no data to take owners from"):
         solve(Disclosure.PUBLIC, private.parameters)
-
-
-# --- training -------------------------------------------------------------------------------------------------
 
 
 def make_study_result(runs: int = 1) -> StudyResult:
@@ -343,42 +330,36 @@ def make_own_table() -> upload.OwnersTable:
     return upload.OwnersTable(read_table(data), data)
 
 
-# --- the opened page -------------------------------------------------------------------------------------------
-
-
 def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     at = open_app("Data owners")
     assert "37 owners of 100 records each" in shown_texts(at)
     assert "owners_map" in figure_keys(at)
-    fine(at.number_input(key="data_owners.owners").set_value(20.0).run())
+    check(at.number_input(key="data_owners.owners").set_value(20.0).run())
     assert "## Work alone: for 20 owners sharing does not pay." in raw_texts(at)
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
-        at.session_state["data_owners.tabs"] = tab
-        fine(at.run())
+        open_tab(at, "data_owners", tab)
     at.session_state["data_owners.tabs"] = "Accuracy"
     at.session_state["data_owners.train_owners"] = "4"
     at.session_state["data_owners.train_epsilons"] = "1"
-    fine(at.run())
-    fine(at.button(key="owners_train").click().run())
-    at = finished(at, "data_owners.training_job")
+    check(at.run())
+    check(at.button(key="owners_train").click().run())
+    at = finish(at, "data_owners.training_job")
     assert "owners_accuracy" in figure_keys(at)
     assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(at)
-    at.session_state["data_owners.tabs"] = "Downloads"
-    fine(at.run())
+    open_tab(at, "data_owners", "Downloads")
     assert "accuracies of the last training. Their label: *public input*" in shown_texts(at)
-    at.session_state["data_owners.tabs"] = "Accuracy"
-    fine(at.run())
-    fine(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
+    open_tab(at, "data_owners", "Accuracy")
+    check(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
     assert "These are for earlier settings" in shown_texts(at)
     # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
     at.session_state["data_owners.train_on"] = Records.UPLOAD
-    fine(at.run())
+    check(at.run())
     assert "owners_accuracy" not in figure_keys(at)
     at.session_state["data_owners.loaded"] = make_own_table()
-    fine(at.run())
+    check(at.run())
     assert "30 records of 2 owners" in shown_texts(at)
-    fine(at.button(key="owners_train").click().run())
-    at = finished(at, "data_owners.training_job")
+    check(at.button(key="owners_train").click().run())
+    at = finish(at, "data_owners.training_job")
     assert "owners_accuracy" in figure_keys(at)
     assert "computed from private data: do not publish" in raw_texts(at)
     # One relation for each: the training's own, and what its ε is by the one of the bounds.
@@ -387,24 +368,22 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     assert "added or removed" not in shown_texts(at)
     # The table names owners and no users, so that none can be protected.
     at.session_state["data_owners.unit"], at.session_state["data_owners.records_per_user"] = Unit.USER, 2.0
-    fine(at.run())
+    check(at.run())
     assert "The table does not say which user a record is of" in errors(at)
     at.session_state["data_owners.unit"] = Unit.RECORD
-    at.session_state["data_owners.tabs"] = "Downloads"
-    fine(at.run())
+    open_tab(at, "data_owners", "Downloads")
     assert "owners_report_public_html" in {button.key for button in at.get("download_button")}
     assert {"owners", "records"} & set(address_of(at)) == set()
-    fine(at.number_input(key="data_owners.owners").set_value(0.5).run())
+    check(at.number_input(key="data_owners.owners").set_value(0.5).run())
     assert "The number of owners n must be a whole number" in errors(at)
     assert "owners_map" not in figure_keys(at)
-    fine(at.number_input(key="data_owners.owners").set_value(30.0).run())
+    check(at.number_input(key="data_owners.owners").set_value(30.0).run())
     at.session_state["data_owners.source"] = OwnersSource.DATA
     at.session_state["data_owners.unit"] = Unit.OWNER
-    at.session_state["data_owners.tabs"] = "Unequal owners"
-    fine(at.run())
+    open_tab(at, "data_owners", "Unequal owners")
     assert "owners_cap" in figure_keys(at)
     assert at.session_state[keys.PAGE_PARAMETERS].source is OwnersSource.DATA
     at.session_state["data_owners.unit"] = Unit.USER
     at.session_state["data_owners.records_per_user"] = 1e9
-    fine(at.run())
+    check(at.run())
     assert "more records than the largest owner" in errors(at)

@@ -30,7 +30,7 @@ from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
-from tests.pages.driving import chart, errors, fine, finished, go, metrics_of, open_app, shown_texts
+from tests.pages.driving import chart, check, errors, finish, go, metrics_of, open_app, open_tab, shown_texts
 
 PAGE = "Examples per user"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -51,7 +51,7 @@ def make_users(sizes: list[int], counts: list[int], disclosure: Disclosure = Dis
 
 
 def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(answer: Answer) -> None:
-    at = finished(open_app(PAGE), "examples_per_user.exact_job")
+    at = finish(open_app(PAGE), "examples_per_user.exact_job")
     texts = shown_texts(at)
     assert answer.headline in texts
     shown = " ".join(str(metric) for metric in metrics_of(at))
@@ -62,20 +62,20 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     assert {"Draw examples", "Draw users", "Best bound"} <= set(names)
     for tab, figure in (("Noise", "examples_noise"), ("Examples kept", "examples_kept")):
         at.session_state["examples_per_user.tabs"] = tab
-        assert chart(fine(at.run()), figure)["data"]
+        assert chart(check(at.run()), figure)["data"]
     at.session_state["examples_per_user.tabs"] = "Behind the answer"
-    fine(at.number_input(key="examples_per_user.own_bound").set_value(5.0).run())
+    check(at.number_input(key="examples_per_user.own_bound").set_value(5.0).run())
     assert "Your bound, 5 examples" in shown_texts(at)
 
 
 def test_bad_input_gets_sentences(answer: Answer) -> None:
     at = open_app(PAGE)
-    fine(at.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
+    check(at.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
     assert "is more than all" in errors(at)
-    fine(at.number_input(key="examples_per_user.batch_size").set_value(0.0).run())
+    check(at.number_input(key="examples_per_user.batch_size").set_value(0.0).run())
     assert "The expected batch B must lie between" in errors(at)
-    fine(at.number_input(key="examples_per_user.batch_size").set_value(64.0).run())
-    fine(at.number_input(key="examples_per_user.steps").set_value(2.5).run())
+    check(at.number_input(key="examples_per_user.batch_size").set_value(64.0).run())
+    check(at.number_input(key="examples_per_user.steps").set_value(2.5).run())
     assert "must be a whole number" in errors(at)
 
 
@@ -134,14 +134,11 @@ def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
         answer_quickly(make_users([1, 9], counts, Disclosure.PRIVATE), ASKED).methods
         for counts in ([90, 40], [300, 80])
     )
-    assert one is not None
-    assert other is not None
     assert one.text == other.text
     assert one.latex.isascii()
 
 
 def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
-    assert answer.choice is not None
     found = json.loads(answer.choice())
     assert found["answer"]["bound"] == answer.numbers[0].value
     assert found["answer"]["noise_multiplier"] >= answer.solution.best.multiplier
@@ -171,9 +168,7 @@ def run_program(text: str) -> dict[str, Any]:
 
 
 def test_a_page_of_other_data_begins_with_their_own_search() -> None:
-    at = finished(
-        open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job"
-    )
+    at = finish(open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job")
     assert not errors(at)
     at = go(at, "Learning under a bound")
     assert go(at, PAGE).title[0].value == PAGE
@@ -214,8 +209,6 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
         space: dict[str, object] = {"pd": pd, "np": np}
         exec(reading, space)
         features, labels = space["features"], space["labels"]
-        assert isinstance(features, np.ndarray)
-        assert isinstance(labels, np.ndarray)
         assert features.shape == (labels.size, 2)
         assert np.isfinite(features).all()
         assert labels.size <= 5
@@ -225,16 +218,14 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
 
 def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
     at = open_app(PAGE, link="1", data="shop-events", epsilon="1")
-    at.session_state["examples_per_user.tabs"] = "Several owners"
-    fine(at.run())
-    at = finished(at, "examples_per_user.owners_job", "examples_per_user.exact_job")
+    open_tab(at, "examples_per_user", "Several owners")
+    at = finish(at, "examples_per_user.owners_job", "examples_per_user.exact_job")
     pairs = samples.load("shop-events").pairs
-    assert pairs is not None
     kept = select_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
     texts = shown_texts(at) + " ".join(str(one) for one in metrics_of(at))
     assert wording.number(kept.count) in texts
     assert "does not protect that somebody is there" in texts
-    fine(at.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
+    check(at.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
     assert "must be a whole number" in errors(at)
 
 
@@ -254,7 +245,5 @@ def test_on_a_dp_release_its_label_stands_at_everything() -> None:
     made = answer_quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
     assert made.disclosure == copy
     assert any("The DP release is taken for the data" in one for one in made.all_assumptions)
-    assert made.methods is not None
     assert "discrete Laplace noise" in made.methods.text
-    assert made.code is not None
     assert all("DP release" in form.text for _, form in made.code.forms if isinstance(form, Code))

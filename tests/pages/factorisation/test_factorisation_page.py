@@ -36,10 +36,10 @@ from pages.shared.server import access
 from tests.pages.driving import (
     answer_of,
     chart,
+    check,
     errors,
     figure_keys,
-    fine,
-    finished,
+    finish,
     on_data,
     open_app,
     shown_texts,
@@ -130,7 +130,6 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
         is None
     )
     written = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9})).code
-    assert written is not None
     assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
 
 
@@ -147,7 +146,6 @@ def test_a_result_at_another_epsilon_is_said_to_be() -> None:
     assert "ε = 1 is the nearest trained to yours." in card.detail
     # Guarantee and error are of one training: a methods section would else promise the one and report the other.
     methods = card.methods
-    assert methods is not None
     assert "at ε = 1 and" in methods.text
     assert "ε = 3" not in methods.text
 
@@ -169,7 +167,6 @@ def test_figures_draw_what_was_computed() -> None:
         (one,) = [one for one in fig.data if one.name == kind.value]
         assert np.asarray(one.y) == pytest.approx(result.summarise(kind).mean[:, 0])
         assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_width[:, 0])
-    assert solution.verdict is not None
     at = solution.verdict.index
     (adaptive,) = [
         one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
@@ -242,8 +239,8 @@ def trained() -> AppTest:
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert figure_keys(at) == ["factorisation_shares"]
     assert "Not trained yet: noise on the rarest" in shown_texts(at)
-    fine(at.button(key="factorisation_train_job_start").click().run())
-    return finished(at, JOB)
+    check(at.button(key="factorisation_train_job_start").click().run())
+    return finish(at, JOB)
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
@@ -253,7 +250,6 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     shown = answer_of(trained, "factorisation_card")
     assert (shown["label"], shown["value"]) == (core_answer.numbers[0].label, core_answer.numbers[0].text)
     assert figure_keys(trained)[0] == "factorisation_errors"
-    assert expected.result is not None
     drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
     assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).mean[:, 0])
 
@@ -261,41 +257,41 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
     for tab in TABS:
         trained.session_state[QUESTION.key("tabs")] = tab
-        fine(trained.run())
+        check(trained.run())
     trained.session_state[QUESTION.key("tabs")] = layout.BEHIND
-    fine(trained.number_input(key=keys.EPSILON).set_value(4.0).run())
+    check(trained.number_input(key=keys.EPSILON).set_value(4.0).run())
     assert "ε = 5 is the nearest trained to yours" in shown_texts(trained)
-    fine(trained.number_input(key=QUESTION.key("max_items")).set_value(7.0).run())
+    check(trained.number_input(key=QUESTION.key("max_items")).set_value(7.0).run())
     assert "The last training was for other settings." in shown_texts(trained)
     assert figure_keys(trained)[0] == "factorisation_shares"
-    fine(trained.number_input(key=QUESTION.key("max_items")).set_value(0.0).run())
+    check(trained.number_input(key=QUESTION.key("max_items")).set_value(0.0).run())
     assert "must be a whole number between 1 and 1,000,000; got 0" in errors(trained)
     assert not figure_keys(trained)
-    fine(trained.number_input(key=QUESTION.key("max_items")).set_value(100.0).run())
-    fine(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
+    check(trained.number_input(key=QUESTION.key("max_items")).set_value(100.0).run())
+    check(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
     assert figure_keys(trained)[0] == "factorisation_errors"
 
 
 def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     job = QUESTION.key("implicit_job")
     trained.session_state[QUESTION.key("tabs")] = "Implicit feedback"
-    fine(trained.run())
-    fine(trained.button(key="factorisation_implicit_job_start").click().run())
-    finished(trained, job)
+    check(trained.run())
+    check(trained.button(key="factorisation_implicit_job_start").click().run())
+    finish(trained, job)
     population = replace(PARAMETERS.population, choice_spread=CHOICE_SPREAD)
     expected = run(select_choices(population.draw(np.random.default_rng(1))), PARAMETERS.choice_study)
     assert words.write_comparison(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
-    fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
+    check(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)
-    fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
+    check(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
     # What was trained on ratings of one's own is not shown beside generated ones.
     assert "do not publish" not in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     done = trained.session_state[job]
     public, done.question = done.question, ("digest of private ratings", done.question[1])
     del trained.session_state[f"{job}_earlier"]
-    fine(trained.run())
+    check(trained.run())
     assert "factorisation_recall" not in figure_keys(trained)
     done.question = public
 
@@ -305,20 +301,20 @@ def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
     at.session_state[QUESTION.key("tabs")] = "Implicit feedback"
     at.session_state[QUESTION.key("repeats")] = 1.0
     at.session_state[QUESTION.key("chosen_from")] = 6.0
-    fine(at.run())
-    fine(at.button(key="factorisation_implicit_job_start").click().run())
-    finished(at, QUESTION.key("implicit_job"))
+    check(at.run())
+    check(at.button(key="factorisation_implicit_job_start").click().run())
+    finish(at, QUESTION.key("implicit_job"))
     assert "No rating is at least 6" in errors(at) + shown_texts(at)
 
 
 def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:
     before = answer_of(trained, "factorisation_card")["label"]
-    fine(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.DESCENT).run())
-    fine(trained.number_input(key=QUESTION.key("steps")).set_value(8.0).run())
+    check(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.DESCENT).run())
+    check(trained.number_input(key=QUESTION.key("steps")).set_value(8.0).run())
     shown = answer_of(trained, "factorisation_card")
     # Four times as many releases in a sweep as sums and vectors are: twice the noise of 79.5 at k = 100.
     assert (shown["label"], shown["value"]) == ("Noise s on each sum", "159")
-    fine(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.STATISTICS).run())
+    check(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.STATISTICS).run())
     assert answer_of(trained, "factorisation_card")["label"] == before
 
 
@@ -326,15 +322,15 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
     at = on_data(build_rated_dataset(Disclosure.PRIVATE), PAGE)
     assert "What range can a rating have?" in shown_texts(at)
     assert not figure_keys(at)
-    fine(at.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
-    fine(at.number_input(key=QUESTION.key("highest")).set_value(5.0).run())
+    check(at.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
+    check(at.number_input(key=QUESTION.key("highest")).set_value(5.0).run())
     assert figure_keys(at) == ["factorisation_shares"]
     assert "computed from private data: do not publish" in shown_texts(at)
     # Stopped at its first sign of progress: what was finished is a result, here nothing.
     work_waits_for_stop(monkeypatch)
-    fine(at.button(key="factorisation_train_job_start").click().run())
-    fine(at.button(key=f"{JOB}_stop").click().run())
-    finished(at, JOB)
+    check(at.button(key="factorisation_train_job_start").click().run())
+    check(at.button(key=f"{JOB}_stop").click().run())
+    finish(at, JOB)
     done = at.session_state[JOB].result
     assert isinstance(done, StudyResult)
     assert not done.finished
@@ -347,13 +343,13 @@ def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     at = on_data(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
     at.session_state[QUESTION.key("lowest")], at.session_state[QUESTION.key("highest")] = 0.5, 5.0
     at.session_state[QUESTION.key("repeats")] = 1.0
-    fine(at.run())
-    fine(at.button(key="factorisation_train_job_start").click().run())
-    finished(at, JOB)
+    check(at.run())
+    check(at.button(key="factorisation_train_job_start").click().run())
+    finish(at, JOB)
     at.session_state[QUESTION.key("tabs")] = "Nearest items"
     for brought, called in ((None, "item "), ({name: f"Film {name[6:]}" for name in names}, "Film ")):
         at.session_state[keys.ITEM_NAMES] = brought
-        fine(at.run())
+        check(at.run())
         assert f"Nearest to {called}" in shown_texts(at)
         (nearest,) = [one.value for one in at.dataframe if "Adaptive" in one.value.columns]
         assert all(str(cell).startswith(called) for cell in nearest.to_numpy().ravel())
@@ -367,9 +363,9 @@ def test_train_again_and_stop_keeps_the_earlier_result(
     before = answer_of(trained, "factorisation_card")
     with monkeypatch.context() as patched:
         work_waits_for_stop(patched)
-        fine(trained.button(key="factorisation_train_job_start").click().run())
-        fine(trained.button(key=f"{JOB}_stop").click().run())
-        finished(trained, JOB)
+        check(trained.button(key="factorisation_train_job_start").click().run())
+        check(trained.button(key=f"{JOB}_stop").click().run())
+        finish(trained, JOB)
     assert not trained.session_state[JOB].result.finished
     assert figure_keys(trained)[0] == "factorisation_errors"
     assert answer_of(trained, "factorisation_card") == before

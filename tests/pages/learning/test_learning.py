@@ -31,17 +31,17 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 from tests.pages.driving import (
     chart,
+    check,
     data,
     errors,
-    fine,
-    finished,
+    finish,
     go,
     link_of,
     metrics_of,
     open_app,
+    read_answer,
     shown_texts,
     trace,
-    unescaped,
 )
 
 PAGE = "Learning under a bound"
@@ -60,31 +60,33 @@ TABS = (
 
 
 @pytest.fixture(scope="module")
-def opened() -> AppTest:
+def opened_page() -> AppTest:
     """One session for the module."""
     return open_app(PAGE)
 
 
 @pytest.fixture
-def at(opened: AppTest) -> AppTest:
+def at(opened_page: AppTest) -> AppTest:
     """The module's session on the default sample, with nothing entered."""
-    opened.session_state[keys.LOADED_DATA] = replace(opened.session_state[keys.LOADED_DATA], dataset=SAMPLE)
+    opened_page.session_state[keys.LOADED_DATA] = replace(
+        opened_page.session_state[keys.LOADED_DATA], dataset=SAMPLE
+    )
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    return open_tab(enter_fields(opened, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
+    return open_tab(enter_fields(opened_page, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
 
 def open_tab(at: AppTest, tab: str) -> AppTest:
     if at.session_state["learning.tabs"] != tab:
         at.session_state["learning.tabs"] = tab
         at.run()
-    return fine(at.run())
+    return check(at.run())
 
 
 def enter_fields(at: AppTest, **values: object) -> AppTest:
     """Set fields by name, and run."""
     for name, value in values.items():
         at.session_state["epsilon" if name == "epsilon" else f"learning.{name}"] = value
-    return fine(at.run())
+    return check(at.run())
 
 
 def equals_where_drawable(drawn: object, computed: np.ndarray) -> bool:
@@ -99,11 +101,6 @@ def build_learning_answer(parameters: LearningParameters, dataset=SAMPLE) -> tup
     return one.solution, one
 
 
-def read_texts(one: Answer) -> str:
-    facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
-    return unescaped("\n".join([one.headline, one.detail, *facts]))
-
-
 def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     """A figure, whose traces ``get`` finds by name, shows the best cap of this problem and its parts."""
     best = optimal_cap.find_best_cap(problem)
@@ -115,11 +112,7 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     parts = optimal_cap.compute_error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
     assert equals_where_drawable(total, parts.total)
     assert np.nanmin(total) >= best.total * (1 - 1e-6)
-    for name, part in (
-        ("Bias", parts.bias),
-        ("Sampling", parts.finite_sample),
-        ("Noise", parts.privacy),
-    ):
+    for name, part in (("Bias", parts.bias), ("Sampling", parts.finite_sample), ("Noise", parts.privacy)):
         assert equals_where_drawable(get(name)[1], part)
 
 
@@ -137,9 +130,6 @@ def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
     assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(at)
 
 
-# --- the answer ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
 def test_the_page_opens_where_a_cap_matters(name):
     histogram = samples.load(name).histogram
@@ -154,7 +144,7 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
     before = chart(at, "learning_bound")["layout"]
     caps = []
     for epsilon in (0.01, 10.0):
-        fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+        check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = LearningParameters(epsilon).problem(SAMPLE.histogram)
         assert_answer(at, problem)
         caps.append(optimal_cap.find_best_cap(problem).cap)
@@ -167,11 +157,11 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
     at.number_input(key="learning.privacy_constant").set_value(40.0)
     at.number_input(key="learning.finite_sample_constant").set_value(0.5)
     at.selectbox(key="learning.bias").set_value(BiasTerm.CUT_SHARE)
-    fine(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.OWN).run())
+    check(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.OWN).run())
     assert at.slider(key="learning.loss_variance").disabled
-    fine(at.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
+    check(at.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
     at.slider(key="learning.loss_variance").set_value(0.05)
-    fine(at.number_input(key="learning.privacy_power").set_value(1.25).run())
+    check(at.number_input(key="learning.privacy_power").set_value(1.25).run())
     assert not at.slider(key="learning.loss_variance").disabled
     expected = LearningParameters(
         10.0,
@@ -225,9 +215,6 @@ def test_private_data_say_what_a_cap_leaks():
     assert private.disclosure is Disclosure.PRIVATE
 
 
-# --- one's own cap ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("cap", [9, 50])
 def test_an_own_bound_is_compared_and_marked(cap):
     shop = samples.load("shop-events")
@@ -236,7 +223,7 @@ def test_an_own_bound_is_compared_and_marked(cap):
     at_cap = optimal_cap.compute_error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
         f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
-        in read_texts(one)
+        in read_answer(one)
     )
     figure = drawn_as(one.plots["learning-bound"]())
     (marked,) = [found for found in figure.data if found.name == "Your own bound"]
@@ -244,16 +231,13 @@ def test_an_own_bound_is_compared_and_marked(cap):
 
 
 def test_an_own_bound_moves_only_its_marker(at, monkeypatch):
-    fine(at.run())  # Caches are empty where something is patched.
+    check(at.run())  # Caches are empty where something is patched.
     monkeypatch.setattr(optimal_cap, "find_best_cap", None)
-    fine(at.number_input(key="learning.own_bound").set_value(9).run())
+    check(at.number_input(key="learning.own_bound").set_value(9).run())
     assert trace(chart(at, "learning_bound"), "Your own bound")[0] == [9]
     assert "own_bound=9" in link_of(at)
-    fine(at.number_input(key="learning.own_bound").set_value(None).run())
+    check(at.number_input(key="learning.own_bound").set_value(None).run())
     assert "Your own bound" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
-
-
-# --- tabs ---------------------------------------------------------------------------------------------------
 
 
 def test_all_bounds_are_drawn_and_listed():
@@ -296,7 +280,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
         assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
         assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
     open_tab(enter_fields(at, own_bound=2000), "Who loses rows")
-    fine(at.segmented_control(key="learning.whose_cap").set_value(True).run())
+    check(at.segmented_control(key="learning.whose_cap").set_value(True).run())
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > 2000).sum()
     enter_fields(at, own_bound=10**6)
@@ -323,7 +307,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     open_tab(at, "Figure 3")
     at.number_input(key="learning.population_rows").set_value(2000)
     at.number_input(key="learning.draws").set_value(40)
-    fine(at.number_input(key="learning.alpha").set_value(0.75).run())
+    check(at.number_input(key="learning.alpha").set_value(0.75).run())
     here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population(2000)
     best = population.find_best_fraction(here)
     figure = chart(at, "learning_figure_3a")
@@ -336,8 +320,8 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     users = trace(chart(at, "learning_figure_3b"), "Users who lose rows")[1]
     assert equals_where_drawable(users, compute_expectations(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
-    fine(at.button(key="learning_draws_job_start").click().run())
-    finished(at, "learning.draws_job")
+    check(at.button(key="learning_draws_job_start").click().run())
+    finish(at, "learning.draws_job")
     x, y = trace(chart(at, "learning_figure_3b"), "Simulated")
     draws = simulate(PowerLaw(0.75), 2000, x, 40).users_capped
     expected = compute_expectations(PowerLaw(0.75), 2000, x).users_capped
@@ -348,14 +332,14 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     assert equals_where_drawable(y, draws.mean(axis=0))
     assert "40 samples drawn" in shown_texts(at)
     # Another population: the samples no longer fit.
-    fine(at.number_input(key="learning.alpha").set_value(1.0).run())
+    check(at.number_input(key="learning.alpha").set_value(1.0).run())
     assert "another α or n" in shown_texts(at)
     assert "Simulated" not in [t["name"] for t in chart(at, "learning_figure_3a")["data"]]
     usual = LearningParameters(DEFAULT_EPSILON)
     # For a cleared field of the population its default stands in.
     for name in ("alpha", "population_rows", "draws"):
         at.number_input(key=f"learning.{name}").set_value(None)
-    fine(at.run())
+    check(at.run())
     for name in ("alpha", "population_rows", "draws"):
         used = f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
         assert used in errors(at)
@@ -363,22 +347,8 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     assert trace(chart(at, "learning_bound"), "Best bound")[0].size == 1
 
 
-def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
-    view = learning_population.solve(LearningParameters(0.3, privacy_constant=1.0))
-    rows = learning_population.list_family_rows(view)
-    assert [float(row["α"]) for row in rows] == list(learning_population.FAMILY)
-    # To 30 digits (tests/dpcore/learning/test_population.py); the paper: "very small (2 to 8 users)".
-    assert [int(row["Users who lose rows, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
-    with_3 = LearningParameters(1.0, privacy_constant=3.0)
-    capped = [
-        population.find_best_fraction(replace(with_3, alpha=alpha).population(None)).users_capped
-        for alpha in learning_population.FAMILY
-    ]
-    assert (min(capped), max(capped)) == (3, 8)  # What the page says of the paper's numbers.
-
-
 def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at):
-    finished(open_tab(at, "Cost of privacy"), "learning.cost_job")
+    finish(open_tab(at, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
     one = population.find_best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
@@ -390,8 +360,8 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     assert f"flattens at {wording.number(floor)}" in shown_texts(at)
     finite = trace(chart(at, "learning_cost"), "Finite-sample term, no bound")[1]
     assert finite[-1] == pytest.approx(math.sqrt(10 * math.log(1e9 / 0.05) / 1e9))
-    fine(at.slider(key="learning.loss_variance").set_value(0.0).run())
-    finished(at, "learning.cost_job")
+    check(at.slider(key="learning.loss_variance").set_value(0.0).run())
+    finish(at, "learning.cost_job")
     names = [t["name"] for t in chart(at, "learning_cost")["data"]]
     assert "Floor, n → ∞" not in names
     assert "its bias, twice" not in names
@@ -404,8 +374,8 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     job.run(lambda progress, should_stop: cost)
     enter_fields(at, cost_job=job, loss_variance=usual.loss_variance)
     assert "Stopped: 0 of 8 values of n were done" in errors(at)
-    fine(at.button(key="learning_cost_job_again").click().run())
-    finished(at, "learning.cost_job")
+    check(at.button(key="learning_cost_job_again").click().run())
+    finish(at, "learning.cost_job")
     assert "Stopped" not in errors(at)
     assert trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
 
@@ -416,66 +386,9 @@ def test_degenerate_data_are_answered_on_every_tab(at):
         at.session_state[keys.LOADED_DATA] = replace(at.session_state[keys.LOADED_DATA], dataset=tiny)
         for tab in TABS:
             at.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
-            assert not errors(fine(at.run()))
+            assert not errors(check(at.run()))
         assert_answer(open_tab(at, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
 
-
-# --- parameters ---------------------------------------------------------------------------------------------
-
-
-def test_a_link_opens_the_same_question_again():
-    at = open_app(
-        PAGE, link="1", data="shop-events", epsilon="0.7", bias="chi_squared", loss_variance="0.0123",
-        vc_dimension="4", failure_probability="0.02", privacy_form="own", privacy_constant="2",
-        privacy_power="1.5", finite_sample_constant="0.25", own_bound="33", alpha="0.9", population_rows="5000",
-        draws="12",
-    )  # fmt: skip
-    assert not errors(at)
-    again = open_app(PAGE, **dict(pair.split("=") for pair in link_of(at).split("?")[1].split("&")))
-    assert link_of(again) == link_of(at)
-    expected = LearningParameters(
-        0.7,
-        bias=BiasTerm.CHI_SQUARED,
-        loss_variance=0.0123,
-        vc_dimension=4,
-        failure_probability=0.02,
-        privacy_form=PrivacyForm.OWN,
-        privacy_constant=2.0,
-        privacy_power=1.5,
-        finite_sample_constant=0.25,
-        own_bound=33,
-        alpha=0.9,
-        population_rows=5000,
-        draws=12,
-    )
-    assert again.session_state[keys.PAGE_PARAMETERS] == expected
-    assert_answer(again, expected.problem(samples.load("shop-events").histogram))
-
-
-def test_a_hostile_link_gives_sentences_and_the_page_goes_on():
-    fields = {
-        "bias": ("my_own", "bias cannot be read"),
-        "loss_variance": ("0.3", "Var(H) must lie between 0 and 0.25"),
-        "vc_dimension": ("1.5", "vc_dimension cannot be read"),
-        "privacy_power": ("2", "power of f goes only with"),
-        "alpha": ("nan", "α of the population must lie between"),
-        "population_rows": ("1" + "0" * 30, "number of rows n must be a whole number"),
-        "own_bound": ("-4", "own bound must be a whole number"),
-        "tau": ("5", "tau is not a parameter of this page"),
-    }
-    at = open_app(
-        PAGE,
-        link="1",
-        data=session.DEFAULT_SAMPLE,
-        epsilon="2",
-        **{name: text for name, (text, _) in fields.items()},
-    )
-    for _, sentence in fields.values():
-        assert sentence.lower() in errors(at).lower()
-    assert_answer(at, LearningParameters(2.0).problem(SAMPLE.histogram))
-
-
-# --- the pure parts -----------------------------------------------------------------------------------------
 
 HISTOGRAMS = {
     "one user": ContributionHistogram(sizes=[1], users=[1]),

@@ -6,7 +6,7 @@ import re
 
 from dpcore.common import wording
 from pages.shared.base import keys
-from tests.pages.driving import finished, metrics_of, on_file, shown_texts
+from tests.pages.driving import finish, metrics_of, on_file, shown_texts
 
 # Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
 COUNTS = [size for size in range(1, 31) for _ in range(2 * (31 - size) + 3)]
@@ -32,22 +32,6 @@ def count_users_above(h: int) -> str:
     return f"{wording.counted(number, 'user')} ({wording.percent(number / len(COUNTS))})"
 
 
-def test_mean():
-    at = open_page("Mean")
-    for name, end in (("lower", 0.0), ("upper", 1.0)):  # Nobody has entered them: the page asks.
-        assert at.number_input(key=f"mean.{name}").value is None
-        at.number_input(key=f"mean.{name}").set_value(end).run()
-    for epsilon in (0.05, 0.3, 1.0):
-        at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        h = read_bound(at)
-        rows = sum(count for count in COUNTS if count > h)
-        lost = sum(count - h for count in COUNTS if count > h)
-        assert (
-            f"{count_users_above(h)} lie over the bound; {wording.percent(lost / sum(COUNTS))} of all rows are left "
-            f"out. These users hold {wording.percent(rows / sum(COUNTS))} of all rows."
-        ) in shown_texts(at)
-
-
 def test_sum_and_count():
     at = open_page("Sum and count")
     for epsilon in (0.02, 0.1):
@@ -58,19 +42,9 @@ def test_sum_and_count():
 def test_quantile():
     at = open_page("Quantile", EVENTS)
     at.number_input(key="quantile.low").set_value(0.0)
-    at = finished(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
+    at = finish(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
     at.segmented_control(key="quantile.weighting").set_value("Bounded rows").run()
     for epsilon in (0.1, 0.3):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        at = finished(at, "quantile.search_job")
+        at = finish(at, "quantile.search_job")
         assert f"{count_users_above(read_bound(at))} lie over the bound" in shown_texts(at)
-
-
-def test_learning():
-    at = open_page("Learning under a bound")
-    at.session_state["learning.tabs"] = "Who loses rows"
-    at.run()
-    at.number_input(key="learning.own_bound").set_value(7.0).run()
-    number = count_users_above(7).split(" (")[0]
-    at.segmented_control(key="learning.whose_cap").set_value(True).run()
-    assert f"**{number}**, the heaviest first" in shown_texts(at)

@@ -15,11 +15,12 @@ from dpcore.mean import MeanParameters, choose_defaults, value_range
 from dpcore.mean.answer import build_answer, plots
 from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 from tests.pages.driving import (
-    fine,
-    finished,
+    check,
+    finish,
     go,
     link_of,
     open_app,
+    open_tab,
     shown_texts,
     with_data,
     work_waits_for_stop,
@@ -127,26 +128,26 @@ def test_hostile_values_are_drawn_or_refused_in_words():
 
 
 def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
-    at = fine(with_data(open_app("Mean"), SHOP).run())
+    at = check(with_data(open_app("Mean"), SHOP).run())
     at.session_state["mean.tabs"] = "Range"
-    at = finished(fine(at.run()), "mean.range_search")
+    at = finish(check(at.run()), "mean.range_search")
     texts = shown_texts(at)
     assert "A range that you know is the first choice" in texts
     assert "Proved: no choice of this kind is better by more than" in texts
     assert "a private look" not in texts
     joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
     low, high = plots.round_outward(joint)
-    fine(at.button(key="mean_lower_upper_use").click().run())
+    check(at.button(key="mean_lower_upper_use").click().run())
     assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (low, high)
     go(at, "Quantile")
     assert at.session_state["quantile.high"] == high
 
     secret = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
-    at = fine(with_data(open_app("Mean"), secret).run())
+    at = check(with_data(open_app("Mean"), secret).run())
     at.number_input(key="mean.lower").set_value(0.0)
     at.number_input(key="mean.upper").set_value(100.0)
     at.session_state["mean.tabs"] = "Range"
-    at = finished(fine(at.run()), "mean.range_search")
+    at = finish(check(at.run()), "mean.range_search")
     assert "a private look" in shown_texts(at)
     assert not [one for one in at.button if one.key == "mean_lower_upper_use"]
     assert [one for one in at.button if one.key == "private_range_ask"]
@@ -155,11 +156,10 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
 
 def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
-    at = fine(with_data(open_app("Mean"), SHOP).run())
-    at.session_state["mean.tabs"] = "Range"
-    at = fine(at.run())
+    at = check(with_data(open_app("Mean"), SHOP).run())
+    at = open_tab(at, "mean", "Range")
     assert "Best range and bound" not in shown_texts(at)
     assert not [one for one in at.button if one.key == "mean_lower_upper_use"]
-    fine(at.button(key="mean.range_search_stop").click().run())
-    at = finished(at, "mean.range_search")
+    check(at.button(key="mean.range_search_stop").click().run())
+    at = finish(at, "mean.range_search")
     assert "Best range and bound" in shown_texts(at)

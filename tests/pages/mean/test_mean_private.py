@@ -20,7 +20,7 @@ from dpcore.mean.answer import build_answer
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from pages.shared.fields import setting
 from pages.shared.session import session
-from tests.pages.driving import chart, data, errors, fine, link_of, open_app, shown_texts, trace
+from tests.pages.driving import chart, check, data, errors, link_of, open_app, shown_texts, trace
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
@@ -29,8 +29,8 @@ EPSILON = setting.DEFAULT_EPSILON
 
 def open_with_private_counts(**link):
     at = open_app("Mean", **link)
-    fine(at.button(key="mean_as_in_paper").click().run())
-    return fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
+    check(at.button(key="mean_as_in_paper").click().run())
+    return check(at.segmented_control(key="mean.counts").set_value("Private too").run())
 
 
 def shop_problem(epsilon=1.0, release=Release.PAIR):
@@ -69,7 +69,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert mean.ASSUMPTIONS[0] not in texts
     assert private_counts.ERROR_IS in texts
     assert "counts=private" in link_of(at)
-    fine(at.segmented_control(key="mean.counts").set_value("Public").run())
+    check(at.segmented_control(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(at)
     assert "delta method" not in shown_texts(at)
 

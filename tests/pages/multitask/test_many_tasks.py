@@ -47,14 +47,15 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 from tests.pages.driving import (
     chart,
+    check,
     errors,
-    fine,
-    finished,
+    finish,
     go,
     link_of,
     metrics_of,
     numbers,
     open_app,
+    read_answer,
     shown_texts,
     trace,
 )
@@ -68,32 +69,34 @@ WITH_TASKS, WITHOUT = samples.load("shop-events"), samples.load("online-retail-l
 
 
 @pytest.fixture(scope="module")
-def opened() -> AppTest:
+def opened_page() -> AppTest:
     """One session for the module."""
     return open_app(PAGE)
 
 
 @pytest.fixture
-def at(opened: AppTest) -> AppTest:
+def at(opened_page: AppTest) -> AppTest:
     """The module's session on few generated tasks, with nothing else entered."""
-    opened.session_state[keys.LOADED_DATA] = replace(opened.session_state[keys.LOADED_DATA], dataset=WITHOUT)
+    opened_page.session_state[keys.LOADED_DATA] = replace(
+        opened_page.session_state[keys.LOADED_DATA], dataset=WITHOUT
+    )
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
     jobs = {name: None for name in QUESTION.also if "_job" in name}
-    return open_tab(enter_fields(opened, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
+    return open_tab(enter_fields(opened_page, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
 def enter_fields(at: AppTest, **values: object) -> AppTest:
     """Set fields by name, and run."""
     for name, value in values.items():
         at.session_state["epsilon" if name == "epsilon" else f"multitask.{name}"] = value
-    return fine(at.run())
+    return check(at.run())
 
 
 def open_tab(at: AppTest, name: str) -> AppTest:
     if at.session_state["multitask.tabs"] != name:
         at.session_state["multitask.tabs"] = name
         at.run()
-    return fine(at.run())
+    return check(at.run())
 
 
 def build_problem(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
@@ -112,11 +115,6 @@ def solve_small(dataset=WITHOUT, **changed) -> MultitaskSolution:
 
 def build_answer_of(solution: MultitaskSolution, data=WITHOUT) -> Answer:
     return build_answer(data, solution.parameters, solution)
-
-
-def join_texts(one: Answer) -> str:
-    facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
-    return "\n".join([one.headline, one.detail, *facts])
 
 
 def read_trace(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -155,9 +153,6 @@ def compute_ratio(problem: TaskProblem, rule: WeightRule) -> float:
     return (
         rule.allocate(problem).total_bound / rule.with_exponent(0.0).allocate(problem).total_bound
     ) ** power
-
-
-# --- the answer ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fit", BudgetFit)
@@ -199,23 +194,23 @@ def test_an_own_sampling_is_compared():
     problem = build_small_problem()
     ratio = allocate_uniform_sampling(problem, 2).total_bound / WeightRule(0.0).allocate(problem).total_bound
     sentence = f"Your sampling: 2 tasks per user: total bound {format_change(ratio)}"
-    assert sentence in join_texts(build_answer_of(solve_small(max_tasks=2)))
+    assert sentence in read_answer(build_answer_of(solve_small(max_tasks=2)))
 
 
 def test_few_tasks_have_few_buckets():
     only = build_answer_of(solve_small(num_tasks=1, tasks_per_user=1.0))
     assert only.headline == "Give the only task every user's whole budget."
-    three = join_texts(build_answer_of(solve_small(num_tasks=3, tasks_per_user=1.5)))
+    three = read_answer(build_answer_of(solve_small(num_tasks=3, tasks_per_user=1.5)))
     assert "The smallest task" in three
     assert "tail fifth" not in three
 
 
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
-    fine(at.run())  # Caches are empty where something is patched.
+    check(at.run())  # Caches are empty where something is patched.
     before = chart(at, "many_tasks_buckets")
     monkeypatch.setattr(core, "WeightComparison", None)
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
-    fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
+    check(at.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
     assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
     after = chart(at, "many_tasks_buckets")
@@ -231,17 +226,14 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
     problem = build_small_problem()
     uniform = WeightRule(0.0).allocate(problem)
     for mu in (0.0, 0.25, 1.0):
-        fine(at.slider(key="multitask.exponent").set_value(mu).run())
+        check(at.slider(key="multitask.exponent").set_value(mu).run())
         (drawn,) = [t for t in chart(at, "many_tasks_buckets")["data"] if t["type"] == "bar"]
         buckets = multitask_weights.slice_by_size(WeightRule(mu).allocate(problem), uniform)
         assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
         assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
-    fine(at.button(key="tasks_use_best").click().run())
+    check(at.button(key="tasks_use_best").click().run())
     assert at.slider(key="multitask.exponent").value == solve_small().comparison.curve.best[0]
     assert "tasks_use_best" not in [button.key for button in at.button]
-
-
-# --- the tabs -----------------------------------------------------------------------------------------------
 
 
 def test_every_tab_is_drawn_for_every_source(at):
@@ -250,7 +242,7 @@ def test_every_tab_is_drawn_for_every_source(at):
         enter_fields(at, loss=loss)
         for name in TABS:
             at.session_state["multitask.tabs"] = name  # Run once: the next tab is the second run.
-            assert not fine(at.run()).error, name
+            assert not check(at.run()).error, name
 
 
 def test_users_budget_use():
@@ -294,7 +286,7 @@ def test_a_long_table_keeps_both_ends():
 def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypatch):
     open_tab(at, "Exact optimum")
     assert "Not computed yet" in shown_texts(at)
-    finished(fine(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
+    finish(check(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = build_small_problem()
     same, anything = (
         exact.find_best_task_weights(problem, 1e-6),
@@ -321,7 +313,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
-    finished(fine(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
+    finish(check(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
     both = at.dataframe[-1].value.set_index("Solver")
     assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
         same.total_bound * problem.budget, rel=2e-6
@@ -330,7 +322,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert "times as long as Sweet Spot" in shown_texts(at)
     with monkeypatch.context() as patched:
         patched.setattr(exact, "MAX_PAIRS", 10)
-        fine(at.run())
+        check(at.run())
         assert "Offered up to 10" in shown_texts(at)
         assert "multitask_cvxpy_job_start" not in [button.key for button in at.button]
     open_tab(at, layout.BEHIND)
@@ -338,12 +330,12 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
 
     # Where nobody is clipped, it is problem (9) that the card compares with; epsilon does not matter.
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0)
-    fine(at.selectbox(key="multitask.fit").set_value(BudgetFit.NOBODY_CLIPPED).run())
+    check(at.selectbox(key="multitask.fit").set_value(BudgetFit.NOBODY_CLIPPED).run())
     gained = 1.0 - same.total_bound / unclipped.total_bound
     assert further() == pytest.approx(100.0 * gained, rel=0.06)
 
     # Other tasks: what was found no longer answers.
-    fine(at.number_input(key="multitask.graph_seed").set_value(2).run())
+    check(at.number_input(key="multitask.graph_seed").set_value(2).run())
     assert "would gain a further" not in shown_texts(at)
 
 
@@ -364,7 +356,7 @@ def test_private_counts_cost_what_dpcore_says(at):
     )
     assert "simulation: not a release" in shown_texts(at)
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
-    fine(at.number_input(key="multitask.count_share").set_value(None).run())
+    check(at.number_input(key="multitask.count_share").set_value(None).run())
     usual = wording.number(MultitaskParameters(1.0).count_share)
     assert f"The share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(at)
     enter_fields(at, count_share=0.2, experiment_epsilons="one")
@@ -381,7 +373,7 @@ def test_both_budgets_are_shown(at):
     assert wording.number(both.exact_budget, 4) in shown
     assert wording.number(both.sufficient_budget, 4) in shown
     assert f"{1.0 / both.weight_gain:.3f}" in shown
-    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
+    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
     assert "does not apply" in shown_texts(at)
 
 
@@ -399,7 +391,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     open_tab(at, "Users and tasks")
     assert set(at.dataframe[0].value["Name"]) == {f"task {at}" for at in range(len(private.task_names))}
     at.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
-    fine(at.run())
+    check(at.run())
     assert at.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
     assert "names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
@@ -409,13 +401,13 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     with pytest.raises(InvalidInput, match="these data have none"):
         solve(WITHOUT, solution.parameters)
     # Nothing puts the best exponent, which these data say, among the settings that a link or a report holds.
-    fine(at.slider(key="multitask.exponent").set_value(1.0).run())
+    check(at.slider(key="multitask.exponent").set_value(1.0).run())
     far = WeightRule(1.0).allocate(solution.comparison.problem)
     assert replace(solution.comparison, allocation=far).recommendation[0] != 1.0
     assert "tasks_use_best" not in [button.key for button in at.button]
-    fine(at.slider(key="multitask.exponent").set_value(0.5).run())
+    check(at.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
-    fine(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
+    check(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
     go(go(at, "Start"), PAGE)
     assert at.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
     assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(at)
@@ -426,7 +418,7 @@ def test_data_without_tasks_are_said_and_lead_to_your_data(at):
     assert "have no tasks" in shown_texts(at)
     for name in ("Budget", "Experiment", layout.COMPUTED):
         open_tab(at, name)
-    fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
+    check(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
     assert chart(at, "many_tasks_buckets")["data"]
 
 
@@ -445,58 +437,26 @@ def test_downloads_hold_the_shown_weights(at):
     assert f"BUDGET = {problem.budget!r}" in shown_texts(at)
 
 
-# --- refused input ------------------------------------------------------------------------------------------
-
-
-def test_refused_input_gets_a_sentence_and_loses_nothing(at):
-    for name, value, sentence in (
-        ("delta", None, "δ is empty"),
-        ("delta", 0.9, "δ must lie between"),
-        ("num_users", 0, "the number of users must be a whole number"),
-        ("tasks_per_user", 1000.0, "the number of tasks per user must lie between"),
-        ("graph_seed", -1, "seed of the generated tasks must be a whole number"),
-    ):
-        key = f"multitask.{name}"
-        before = at.number_input(key=key).value
-        fine(at.number_input(key=key).set_value(value).run())
-        assert sentence.lower() in errors(at).lower()
-        assert at.number_input(key=key).value == value
-        fine(at.number_input(key=key).set_value(before).run())
-        assert not at.error
-
-
-def test_a_hostile_link_gets_sentences():
-    at = open_app("Many tasks", link="1", epsilon="1", exponent="7", source="elsewhere")
-    assert "Source cannot be read" in errors(at)
-    assert "The tail fifth" in shown_texts(at)
-
-
 def test_a_single_user_has_no_logarithm(at):
     enter_fields(at, num_users=1, fit=BudgetFit.LOGARITHMIC)
     assert "The number of users must be a whole number between 2" in errors(at)
-
-
-# --- the experiment -----------------------------------------------------------------------------------------
 
 
 def test_the_experiment_runs_on_the_page(at):
     enter_fields(at, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
     open_tab(at, "Experiment")
     assert "It has not run yet" in shown_texts(at)
-    finished(fine(at.button(key="multitask_experiment_job_start").click().run()), "multitask.experiment_job")
+    finish(check(at.button(key="multitask_experiment_job_start").click().run()), "multitask.experiment_job")
     expected = run_experiment(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
     panels = [(Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0), (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)]
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
     assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).mean)
-    fine(at.segmented_control(key="multitask.relative").set_value(False).run())
+    check(at.segmented_control(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
     assert drawn == pytest.approx(expected.summarise(panels[1]).mean)
-    fine(at.number_input(key="multitask.experiment_seed").set_value(4).run())
+    check(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
-
-
-# --- pure ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [100, 5_000])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -34,7 +32,7 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupP
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from dpcore.report.script import Source
-from pages.per_group import inputs, question
+from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.report import report_content
@@ -42,13 +40,14 @@ from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
+    check,
     data,
     errors,
-    fine,
-    finished,
+    finish,
     link_of,
     on_data,
     open_app,
+    open_tab,
     raw_texts,
     shown_texts,
     trace,
@@ -127,11 +126,6 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> 
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.error(of_pair) > rows.cap.error
-    formula = Path(question.__file__).with_name("formula.md").read_text(encoding="utf-8")
-    for text in (inspect.getsource(answer.show_scaling), formula):
-        words = re.sub(r'["\s]+', " ", text)
-        assert "a level that errs no more in any group" in words
-        assert not re.search(r"(less error than|never worse than)[^.]*in any group", words)
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
@@ -214,13 +208,8 @@ def test_groups_of_use_are_counted() -> None:
 
 
 def test_amounts_are_rounded_up_to_few_digits() -> None:
-    assert [round_up(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)] == [
-        0.0,
-        1240.0,
-        0.988,
-        3.0,
-        134.0,
-    ]
+    amounts = [round_up(x) for x in (0.0, 1234.1, 0.98761, 3.0, 133.4000001)]
+    assert amounts == [0.0, 1240.0, 0.988, 3.0, 134.0]
 
 
 def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: Any) -> None:
@@ -304,30 +293,28 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
     assert f"Keep at most {l0} groups of each user, and {linf} rows in each." in shown_texts(at)
-    at.session_state["per_group.tabs"] = "Scaling instead"
-    fine(at.run())
+    open_tab(at, "per_group", "Scaling instead")
     assert trace(chart(at, "per_group_norm"), "Best pair of bounds")
-    at.session_state["per_group.tabs"] = "Error of each group"
-    fine(at.run())
+    open_tab(at, "per_group", "Error of each group")
     assert trace(chart(at, "per_group_sizes"), "Best pair")
-    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    check(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert at.number_input(key="per_group.upper").value == 100.0
-    fine(at.number_input(key="per_group.upper").set_value(20.0).run())
+    check(at.number_input(key="per_group.upper").set_value(20.0).run())
     assert not errors(at)
     assert not [c for c in raw_texts(at) if "Traceback" in c]
-    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.ROWS).run())
-    fine(at.selectbox(key="per_group.objective").set_value(Objective.MEAN_RELATIVE).run())
-    fine(at.number_input(key="per_group.floor").set_value(-1.0).run())
+    check(at.selectbox(key="per_group.statistic").set_value(Statistic.ROWS).run())
+    check(at.selectbox(key="per_group.objective").set_value(Objective.MEAN_RELATIVE).run())
+    check(at.number_input(key="per_group.floor").set_value(-1.0).run())
     assert "floor must lie between" in errors(at).lower()
-    fine(at.number_input(key="per_group.floor").set_value(20.0).run())
-    fine(at.number_input(key="per_group.num_groups").set_value(39.0).run())
+    check(at.number_input(key="per_group.floor").set_value(20.0).run())
+    check(at.number_input(key="per_group.num_groups").set_value(39.0).run())
     assert "hold 40 groups" in errors(at)
-    fine(at.number_input(key="per_group.num_groups").set_value(60.0).run())
+    check(at.number_input(key="per_group.num_groups").set_value(60.0).run())
     assert not errors(at)
     assert "num_groups=60" in link_of(at)
-    fine(at.number_input(key="per_group.own_groups").set_value(3.0).run())
+    check(at.number_input(key="per_group.own_groups").set_value(3.0).run())
     assert "go together" in errors(at)
-    fine(at.number_input(key="per_group.own_amount").set_value(2.0).run())
+    check(at.number_input(key="per_group.own_amount").set_value(2.0).run())
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Your own pair")
     assert (x, y) == (3, 2)
 
@@ -371,14 +358,13 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 
     at = on_data(found, "Per group")
     assert "Which pairs lie in which group is not known" in shown_texts(at)
-    at.session_state["per_group.tabs"] = "Downloads"
-    fine(at.run())
+    open_tab(at, "per_group", "Downloads")
     assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
         button.key for button in at.get("download_button")
     }
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (view.pair.max_groups, view.pair.max_amount)
-    fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
+    check(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
     assert "Private groups need the pairs" in errors(at)
 
 
@@ -413,31 +399,31 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     work_waits_for_stop(monkeypatch)
     at = open_app("Per group", link="1", data="shop-events", epsilon="1")
     assert "Best pair" not in shown_texts(at)
-    fine(at.button(key="per_group.job_stop").click().run())
-    finished(at, "per_group.job")
+    check(at.button(key="per_group.job_stop").click().run())
+    finish(at, "per_group.job")
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert x >= 1
     assert y >= 1
     assert "Stopped after" in shown_texts(at)
     before = [element.value for element in at.markdown if element.value.startswith("## ")]
     # A changed question starts anew, and the answer before stands meanwhile.
-    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
+    check(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
     assert "The answer for the settings before" in at.get("progress")[0].proto.text
     # What is pinned or saved now says what it was asked, not what is asked since.
     assert ("Statistic released per group", "Users") not in at.session_state[keys.PIN_OFFERED]().settings
     assert [element.value for element in at.markdown if element.value.startswith("## ")] == before
-    fine(at.button(key="per_group.job_stop").click().run())
-    finished(at, "per_group.job")
+    check(at.button(key="per_group.job_stop").click().run())
+    finish(at, "per_group.job")
     assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
     assert ("Statistic released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings
 
 
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="1")
-    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    check(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert at.session_state["per_group.upper"] == 100.0
     private = replace(SHOP, name="other.csv", disclosure=Disclosure.PRIVATE)
-    fine(with_data(at, private).run())
-    fine(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    check(with_data(at, private).run())
+    check(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert (at.session_state["per_group.lower"], at.session_state["per_group.upper"]) == (None, None)
     assert "What range can a value have?" in shown_texts(at)

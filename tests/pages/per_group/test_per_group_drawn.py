@@ -20,7 +20,7 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import NumberPair
 from pages.private_choice import saved
-from tests.pages.driving import chart, fine, go, open_app, shown_texts, trace, with_data, words_of_numbers
+from tests.pages.driving import chart, check, go, open_app, shown_texts, trace, with_data, words_of_numbers
 from tests.pages.per_group.conftest import SHOP
 
 SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -36,15 +36,15 @@ def build_private_pair(statistic: Statistic = Statistic.ROWS, **more: object) ->
 
 
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
-    at = fine(with_data(open_app("Per group"), SECRET).run())
+    at = check(with_data(open_app("Per group"), SECRET).run())
     assert "enter how many groups are on your public list" in shown_texts(at)
     assert not [one for one in at.button if one.key == "per_group_card_draw"]
     at.session_state["per_group.num_groups"] = 60.0
     at.session_state["private_choice.selection_epsilon"] = 0.5
-    fine(at.run())
+    check(at.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
     assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(at)
-    fine(at.button(key="per_group_card_draw").click().run())
+    check(at.button(key="per_group_card_draw").click().run())
     ((_, held),) = at.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
     assert kind is NumberPair.PAIR
@@ -55,21 +55,21 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert (across, upwards) == (drawn.max_groups, drawn.max_amount)
     assert "ε = 1.5 in all" in shown
     assert "DP release (epsilon = 0.5" in shown
-    opened = fine(at.button(key="per_group_card_code").click().run())
+    opened = check(at.button(key="per_group_card_code").click().run())
     assert f"MAX_GROUPS = {drawn.max_groups}" in "".join(block.value for block in opened.code)
     # For other settings it is not theirs; it stays on Choose privately.
     at.session_state["per_group.num_groups"] = 70.0
-    fine(at.run())
+    check(at.run())
     assert "Pair, drawn privately" not in words_of_numbers(at)
     at.session_state["per_group.num_groups"] = 60.0
-    assert "Pair, drawn privately" in words_of_numbers(fine(at.run()))
+    assert "Pair, drawn privately" in words_of_numbers(check(at.run()))
     go(at, "Choose privately")
     assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(at)
     # Other data do not have it.
     other = replace(
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
     )
-    assert "drawn privately" not in shown_texts(fine(with_data(at, other).run()))
+    assert "drawn privately" not in shown_texts(check(with_data(at, other).run()))
 
 
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])
@@ -121,13 +121,13 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
 
 def test_what_a_draw_usually_costs_is_said_from_public_figures() -> None:
-    def said(epsilon: float, groups: int) -> str:
+    def describe_cost(epsilon: float, groups: int) -> str:
         return words.describe_pair_cost(
             PrivatePairProblem(PerGroupParameters(1.0, num_groups=groups), epsilon, 10)
         )
 
     for epsilon, groups, share in ((0.5, 10, "5"), (0.5, 4, "15"), (0.5, 2, "30")):
-        assert f"about {share}\xa0%" in said(epsilon, groups)
-        assert "usually" in said(epsilon, groups)
-        assert "at most" not in said(epsilon, groups)
-    assert "a larger ε" in said(0.5, 1)
+        assert f"about {share}\xa0%" in describe_cost(epsilon, groups)
+        assert "usually" in describe_cost(epsilon, groups)
+        assert "at most" not in describe_cost(epsilon, groups)
+    assert "a larger ε" in describe_cost(0.5, 1)

@@ -20,7 +20,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
-from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
+from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, shown_texts, trace
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
@@ -176,16 +176,15 @@ def test_stop_gives_what_was_found_until_then() -> None:
 def test_the_page_selects_groups_privately_in_a_job() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="3")
     assert "Scaling users instead: " in shown_texts(at)
-    fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
-    finished(at, "per_group.job")
+    check(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
+    finish(at, "per_group.job")
     assert "Scaling users instead, of at most " in shown_texts(at)
     assert trace(chart(at, "per_group_error"), "Best pair")
     assert "selection=truncated+geometric" in link_of(at)
-    at.session_state["per_group.tabs"] = "Which groups survive"
-    fine(at.run())
+    open_tab(at, "per_group", "Which groups survive")
     assert trace(chart(at, "per_group_survival"), "Best pair")
-    fine(at.number_input(key="per_group.selection_share").set_value(2.0).run())
+    check(at.number_input(key="per_group.selection_share").set_value(2.0).run())
     assert "share of ε for selecting groups must lie between" in errors(at)
-    fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
+    check(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
     assert "Scaling users instead: " in shown_texts(at)
     assert not errors(at)

@@ -25,8 +25,8 @@ from pages.plan import inputs, question
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from tests.pages.driving import (
+    check,
     errors,
-    fine,
     go,
     link_of,
     metrics_of,
@@ -96,11 +96,11 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     assert metrics_of(at)[0].value == said.numbers[0].text
     assert said.solution.planned_lines[said.solution.most_expensive].line.label.lower() in said.detail.lower()
     assert text in unquote_plus(link_of(at))
-    at = fine(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
+    at = check(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, lines=text, objective=Objective.REACH, program=Program.OPENDP)
     least = build_answer(SHOP, least_asked, solve(SHOP, least_asked))
     assert least.headline in shown_texts(at)
-    at = fine(at.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
+    at = check(at.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
     assert "needs a wanted error in every line; sum has none" in errors(at)
     assert not metrics_of(at)
 
@@ -141,10 +141,10 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         at.session_state["plan.lines"] = text
         if text.startswith("mean"):  # What sampling leaves is in the way of a population's mean alone.
             at.session_state["plan.target"] = Target.POPULATION
-        fine(at.run())
+        check(at.run())
         if ranged and at.number_input(key="plan.lower").value is None:
             at.number_input(key="plan.lower").set_value(-100.0)
-            fine(at.number_input(key="plan.upper").set_value(100.0).run())
+            check(at.number_input(key="plan.upper").set_value(100.0).run())
         ends = {"lower": -100.0, "upper": 100.0} if ranged else {}
         asked = at.session_state[keys.PAGE_PARAMETERS]
         assert asked == PlanParameters(
@@ -164,7 +164,7 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         ("; ".join(f"quantile 0.{k}" for k in range(101, 152)), "at most 50 lines; there are 51"),
     ):
         at.session_state["plan.lines"] = text
-        fine(at.run())
+        check(at.run())
         assert sentence in errors(at)
         assert not metrics_of(at)
 
@@ -193,12 +193,12 @@ def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_i
     at = open_app(
         "Mean", **asked, target="table", variance_source="values", counts="private", likeness="values"
     )
-    at = fine(at.segmented_control(key="mean.variance_source").set_value(VarianceSource.WORST_CASE).run())
+    at = check(at.segmented_control(key="mean.variance_source").set_value(VarianceSource.WORST_CASE).run())
     at = go(at, "Plan")
     assert at.session_state["plan.variance_source"] is VarianceSource.WORST_CASE
     at.session_state["plan.lines"] = "mean within 1"
-    at = fine(at.run())
-    at = fine(at.segmented_control(key="plan.variance_source").set_value(VarianceSource.FROM_VALUES).run())
+    at = check(at.run())
+    at = check(at.segmented_control(key="plan.variance_source").set_value(VarianceSource.FROM_VALUES).run())
     # One line takes all of the budget: its error is that of Mean, at the settings that stand there now, too.
     said = metrics_of(at)[-1].value
     at = go(at, "Mean")
@@ -213,7 +213,7 @@ def test_a_release_of_another_page_becomes_a_line_with_its_range():
     at = open_app(
         "Quantile", link="1", data="shop-events", epsilon="1", quantiles="0.5, 0.9", low="0", high="250"
     )
-    at = fine(at.button(key="quantile_card_plan").click().run())
+    at = check(at.button(key="quantile_card_plan").click().run())
     assert not [one for one in at.button if one.key == "quantile_card_plan"]  # They are there now.
     at = go(at, "Plan")
     said = unquote_plus(link_of(at))

@@ -28,7 +28,7 @@ from tests.pages.driving import (
     address_of,
     answer_of,
     chart,
-    fine,
+    check,
     link_of,
     open_app,
     shown_texts,
@@ -45,11 +45,7 @@ SMALL = dataclasses.replace(
     histogram=ContributionHistogram.from_counts(np.bincount(VALUES_OF.user_codes[FEW])),
     values=Values(VALUES_OF.user_codes[FEW], VALUES_OF.values[FEW], "amount"),
 )
-RANGE = {
-    "quantile.low": 0.0,
-    "quantile.high": 100.0,
-    "quantile.weighting": Weighting.CAP,
-}
+RANGE = {"quantile.low": 0.0, "quantile.high": 100.0, "quantile.weighting": Weighting.CAP}
 VALUES = {"total.summed": Summed.VALUES, "total.mechanism": NoiseKind.GAUSSIAN, "total.delta": 1e-6}
 
 
@@ -60,14 +56,7 @@ def buttons(at: Any, name: str) -> list[str]:
 @pytest.mark.parametrize(
     ("title", "name", "state", "number", "wanted", "says"),
     [
-        (
-            "Quantile",
-            "quantile",
-            RANGE,
-            None,
-            OtherBound.QUANTILE_CAP,
-            "Keep at most {} row",
-        ),
+        ("Quantile", "quantile", RANGE, None, OtherBound.QUANTILE_CAP, "Keep at most {} row"),
         (
             "Learning under a bound",
             "learning",
@@ -93,7 +82,7 @@ def test_from_the_button_to_number_code_and_session_file(
     at = with_data(open_app(title), SMALL if title == "Quantile" else SECRET)
     for key, value in state.items():
         at.session_state[key] = value
-    fine(at.run())
+    check(at.run())
     if number is not None:
         key, value, lacking = number
         assert not buttons(at, name)
@@ -103,7 +92,7 @@ def test_from_the_button_to_number_code_and_session_file(
         (step,) = [one for one in json.loads(told)["steps"] if one["name"] == "Private?"]
         (waits,) = [one for one in at.number_input if one.key == key]
         assert step["selector"] == f'input[aria-label="{waits.label}"]'
-        fine(at.number_input(key=key).set_value(value).run())
+        check(at.number_input(key=key).set_value(value).run())
         # Links, the browser's address and session files carry it, as what is public by what it is.
         field = key.partition(".")[2]
         assert f"{field}={value:.0f}" in link_of(at)
@@ -114,7 +103,7 @@ def test_from_the_button_to_number_code_and_session_file(
             ).content
         assert kept.settings[key] == value
     assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
-    fine(at.button(key=f"{name}_card_draw").click().run())
+    check(at.button(key=f"{name}_card_draw").click().run())
     ((digest, choices),) = at.session_state["private_choice.choices"].items()
     ((of, drawn),) = choices
     assert of is wanted
@@ -135,7 +124,7 @@ def test_from_the_button_to_number_code_and_session_file(
     delta = ", δ = 0.000001" if "total.delta" in state else ""
     assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(at)
     at.session_state[keys.CODE_LIBRARY] = "PYTHON"
-    program = fine(at.button(key=f"{name}_card_code").click().run()).code[-1].value
+    program = check(at.button(key=f"{name}_card_code").click().run()).code[-1].value
     assert f"{drawn.value:.12g}" in program
     assert "In all epsilon = 0.1 (bound) + 1 (this" in program
     # It comes back from a file beside what it cost, and not without.
@@ -155,6 +144,6 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
     )
     at = with_data(open_app("Sum and count"), binned)
     at.session_state["total.summed"] = Summed.VALUES
-    fine(at.run())
+    check(at.run())
     assert not buttons(at, "total")
     assert "one user can move a whole bin" in shown_texts(at)

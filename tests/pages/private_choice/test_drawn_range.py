@@ -19,7 +19,7 @@ from pages.private_choice import saved
 from pages.private_choice.question import KnownValue
 from pages.shared.base import keys
 from pages.shared.session import session_file
-from tests.pages.driving import fine, go, link_of, new_app, open_app, shown_texts, with_data
+from tests.pages.driving import check, go, link_of, new_app, open_app, open_tab, shown_texts, with_data
 from tests.pages.shared.test_one_setting import strip
 
 SHOP = samples.load("shop-events")
@@ -35,37 +35,37 @@ FORM = {
 }
 
 
-def filled(at, **form):
+def fill_form(at, **form):
     for name, value in {**FORM, **form}.items():
         at.session_state[f"private_choice.range_{name}"] = value
 
 
 def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> None:
-    at = fine(with_data(open_app("Mean"), SECRET).run())
-    filled(at)
-    opened = fine(at.button(key="private_range_ask").click().run())
+    at = check(with_data(open_app("Mean"), SECRET).run())
+    fill_form(at)
+    opened = check(at.button(key="private_range_ask").click().run())
     told = shown_texts(opened)
     assert "cost nothing, and are the first choice" in told
     assert "Spends ε = 0.5" in told
-    fine(opened.button(key="private_range_draw").click().run())
+    check(opened.button(key="private_range_draw").click().run())
     ((_, held),) = at.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
     assert kind is NumberPair.RANGE
     assert drawn.lower < 20.0 < drawn.upper
-    fine(at.run())
+    check(at.run())
     assert at.number_input(key="mean.lower").value == drawn.lower
     assert at.number_input(key="mean.upper").value == drawn.upper
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
     # Then the bound, on the same account.
     at.session_state["private_choice.selection_epsilon"] = 0.2
-    fine(at.run())
-    fine(at.button(key="mean_card_draw").click().run())
+    check(at.run())
+    check(at.button(key="mean_card_draw").click().run())
     shown = shown_texts(at)
     assert "The draw has spent ε = 0.2, that of the range ε = 0.5" in shown
     assert "the release adds ε = 1: ε = 1.7 in all" in shown
     ((_, ledger),) = at.session_state["ledgers"].items()
     assert [one.epsilon for one in ledger.releases] == pytest.approx([0.5, 0.2])
-    code = "".join(block.value for block in fine(at.button(key="mean_card_code").click().run()).code)
+    code = "".join(block.value for block in check(at.button(key="mean_card_code").click().run()).code)
     assert repr(drawn.lower) in code or f"{drawn.lower:g}" in code
     assert f"{drawn.upper:g}" in code
     label = " ".join(line.lstrip("# ") for line in code.splitlines())
@@ -80,11 +80,11 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
     # Where another range is entered, it is not the drawn one any more; a press takes it back.
     at.session_state["release_setting"] = {"lower": 0.0, "upper": 50.0}
-    assert "drawn" not in strip(fine(at.run()))["Range"]
-    fine(at.button(key="private_take_0").click().run())
+    assert "drawn" not in strip(check(at.run()))["Range"]
+    check(at.button(key="private_take_0").click().run())
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
     # Other data have no drawn range, and none to clamp to.
-    fine(
+    check(
         with_data(
             at,
             replace(
@@ -102,23 +102,22 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
 def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> None:
     at = new_app("Choose privately")
     with_data(at, SECRET)
-    at.session_state["private_choice.tabs"] = "A value range"
-    fine(at.run())
+    open_tab(at, "private_choice", "A value range")
     assert "Fill in the fields" in shown_texts(at)
-    filled(at, users=50.0)
-    told = shown_texts(fine(at.run()))
+    fill_form(at, users=50.0)
+    told = shown_texts(check(at.run()))
     assert "Not recommended" in told
     assert "which is free" in told
-    filled(at, users=None)
-    assert "Enter about how many users" in shown_texts(fine(at.run()))
-    filled(at, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
-    fine(at.run())
+    fill_form(at, users=None)
+    assert "Enter about how many users" in shown_texts(check(at.run()))
+    fill_form(at, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
+    check(at.run())
     assert at.button(key="private_range_draw").label.startswith("Draw U")
-    filled(at, known=KnownValue.NEITHER)
-    fine(at.run())
+    fill_form(at, known=KnownValue.NEITHER)
+    check(at.run())
     assert at.button(key="private_range_draw").label.startswith("Draw L and U")
-    filled(at, unit=5.0, largest=1.0)
-    assert "unit must lie below largest" in shown_texts(fine(at.run())).lower()
+    fill_form(at, unit=5.0, largest=1.0)
+    assert "unit must lie below largest" in shown_texts(check(at.run())).lower()
     assert "private_choice.choices" not in at.session_state
 
 
@@ -126,27 +125,26 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     at = with_data(new_app("Choose privately"), SECRET)
     at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     at.session_state["private_choice.tabs"] = "A value range"
-    filled(at)
-    fine(at.run())
-    fine(at.button(key="private_choose").click().run())
-    fine(at.button(key="private_range_draw").click().run())
+    fill_form(at)
+    check(at.run())
+    check(at.button(key="private_choose").click().run())
+    check(at.button(key="private_range_draw").click().run())
     ((_, held),) = at.session_state["private_choice.choices"].items()
     (_, bound), (_, drawn) = held
     assert drawn.problem.max_contributions == bound.value
     if bound.value > 1:
         assert f"Users with {bound.value:,.0f} rows or more, about" in [one.label for one in at.number_input]
     at.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
-    assert "Users with 5 rows or more, about" in [one.label for one in fine(at.run()).number_input]
+    assert "Users with 5 rows or more, about" in [one.label for one in check(at.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
     assert "of at least 7 rows" in words.describe_range_cost(problem)
 
 
 def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     at = with_data(new_app("Choose privately"), SECRET)
-    filled(at)
+    fill_form(at)
     at.session_state["private_choice.pair_unit"] = 0.25
-    at.session_state["private_choice.tabs"] = "A value range"
-    fine(at.run())
+    open_tab(at, "private_choice", "A value range")
     held = dict(parse_qsl(urlsplit(link_of(at)).query))
     assert (held["range_known"], held["range_centre"], held["range_users"]) == ("typical", "20", "400")
     assert held["pair_unit"] == "0.25"
@@ -164,8 +162,8 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     said = [one.message for one in followed.session_state[keys.LINK_PROBLEMS]]
     assert any("range_users" in one for one in said)
     # A bad one in a tab keeps nobody from the answer.
-    filled(at, unit=-1.0)
-    told = shown_texts(fine(at.run()))
+    fill_form(at, unit=-1.0)
+    told = shown_texts(check(at.run()))
     assert "Smallest distance of an end must lie between" in told
     assert "Choose the number directly" in told
     assert "private_range_draw" not in {button.key for button in at.button}
@@ -177,8 +175,8 @@ def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
         at = new_app("Choose privately")
         with_data(at, data)
         at.session_state["private_choice.tabs"] = "A value range"
-        filled(at)
-        shown = shown_texts(fine(at.run()))
+        fill_form(at)
+        shown = shown_texts(check(at.run()))
         said.append(shown[shown.index("cost nothing, and are") : shown.index("Spends ε")])
     assert said[0] == said[1]
 

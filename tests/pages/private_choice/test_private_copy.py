@@ -29,14 +29,16 @@ from pages.shared.report import report_content
 from pages.shared.session import session
 from tests.pages.driving import (
     chart,
+    check,
     data,
+    enter_range,
     errors,
-    fine,
     go,
     link_of,
     metrics_of,
     on_file,
     open_app,
+    open_tab,
     shown_texts,
     upload,
     use,
@@ -73,7 +75,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell, "show", with_release)
 
 
-def secret(title: str = "Your data") -> AppTest:
+def open_private_file(title: str = "Your data") -> AppTest:
     """The app with the private file loaded, on a page."""
     at = on_file(SECRET.encode(), title, "secret.csv")
     assert data(at).is_private
@@ -81,17 +83,17 @@ def secret(title: str = "Your data") -> AppTest:
     return at
 
 
-def release(at: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
+def draw_release(at: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
     at.session_state[RELEASE] = parameters
-    return fine(at.run())
+    return check(at.run())
 
 
-def spent(at: AppTest) -> str:
+def read_spent(at: AppTest) -> str:
     return "\n".join(str(e.value) for e in at.sidebar.caption if "Spent" in str(e.value))
 
 
 def test_the_copy_is_the_data_with_its_label() -> None:
-    at = release(secret())
+    at = draw_release(open_private_file())
     assert data(at).disclosure is Disclosure.DP_RELEASE
     assert data(at).values is None
     assert data(at).name == "Private copy of secret.csv"
@@ -102,10 +104,9 @@ def test_the_copy_is_the_data_with_its_label() -> None:
 
 
 def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
-    at = release(secret())
+    at = draw_release(open_private_file())
     at = go(at, "Mean")
-    fine(at.number_input(key="mean.lower").set_value(0.0).run())
-    fine(at.number_input(key="mean.upper").set_value(100.0).run())
+    enter_range(at, 0.0, 100.0)
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     assert label in shown_texts(at)
     assert label in json.dumps(chart(at, "mean_error")).replace("<br>", " ")
@@ -124,12 +125,11 @@ def test_file_names_say_release_and_epsilon() -> None:
 
 
 def test_what_came_from_the_values_must_be_entered_again() -> None:
-    at = secret("Mean")
-    fine(at.number_input(key="mean.lower").set_value(20.0).run())
-    fine(at.number_input(key="mean.upper").set_value(55.0).run())
-    fine(at.number_input(key="mean.own_bound").set_value(2017).run())
+    at = open_private_file("Mean")
+    enter_range(at, 20.0, 55.0)
+    check(at.number_input(key="mean.own_bound").set_value(2017).run())
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
-    at = go(release(at), "Mean")
+    at = go(draw_release(at), "Mean")
     assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     assert at.number_input(key="mean.lower").value is None
     assert at.number_input(key="mean.upper").value is None
@@ -137,9 +137,9 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     assert "Lowest value L is empty" in errors(at)
     assert "L and U are empty because the release in use holds no values" in shown_texts(at)
     assert "From values" not in at.segmented_control(key="mean.variance_source").options
-    fine(at.number_input(key="mean.lower").set_value(0.0).run())
+    check(at.number_input(key="mean.lower").set_value(0.0).run())
     assert "U is empty because the release in use holds no values" in shown_texts(at)
-    fine(at.number_input(key="mean.upper").set_value(80.0).run())
+    check(at.number_input(key="mean.upper").set_value(80.0).run())
     assert metrics_of(at)
     assert "empty because" not in shown_texts(at)
     assert "are clamped:" not in shown_texts(at)
@@ -151,23 +151,22 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
     histogram = "size,users\n1,300\n5,40\n30,3\n"
     at = on_file(histogram.encode(), "Mean")
     assert at.number_input(key="mean.lower").value is None
-    fine(at.number_input(key="mean.lower").set_value(0.0).run())
-    fine(at.number_input(key="mean.upper").set_value(7.0).run())
-    at = go(release(at), "Mean")
+    enter_range(at, 0.0, 7.0)
+    at = go(draw_release(at), "Mean")
     assert at.number_input(key="mean.upper").value == 7.0
     assert not errors(at)
     # Whoever clears a field is not told that the release did.
-    fine(at.number_input(key="mean.upper").set_value(None).run())
+    check(at.number_input(key="mean.upper").set_value(None).run())
     assert "empty because" not in shown_texts(at)
 
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
-    at = secret("What weights gain")
-    fine(
+    at = open_private_file("What weights gain")
+    check(
         at.segmented_control(key="gap_examples.variance_source").set_value(mean.VarianceSource.ENTERED).run()
     )
     assert "σ² is empty" not in shown_texts(at)
-    assert "σ² is empty because the release in use holds no values" in shown_texts(release(at))
+    assert "σ² is empty because the release in use holds no values" in shown_texts(draw_release(at))
 
 
 @pytest.mark.parametrize(
@@ -176,25 +175,18 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
         ("Quantile", "This page needs values, one per row. A DP release holds only"),
         ("Many tasks", "A DP release has no tasks, so these are generated"),
         ("Mean", "There are no values to read"),
+        ("Sum and count", "A DP release holds only how many users have how many rows"),
         ("Regression", "Regression has data of its own"),
     ],
 )
 def test_pages_that_need_more_say_why(title: str, words: str) -> None:
-    at = release(secret())
+    at = draw_release(open_private_file())
+    at.session_state["total.summed"] = Summed.VALUES
     at = go(at, title)
     if title == "Mean":
-        fine(at.number_input(key="mean.lower").set_value(0.0).run())
-        fine(at.number_input(key="mean.upper").set_value(80.0).run())
+        enter_range(at, 0.0, 80.0)
     assert words in shown_texts(at)
     assert not at.exception
-
-
-def test_totals_are_off_with_the_reason() -> None:
-    at = secret("Sum and count")
-    fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-    assert metrics_of(at)
-    at = go(release(at), "Sum and count")
-    assert "A DP release holds only how many users have how many rows" in shown_texts(at)
 
 
 def test_no_private_number_is_left_on_any_page() -> None:
@@ -203,8 +195,8 @@ def test_no_private_number_is_left_on_any_page() -> None:
     table = "user_id,contributions\n" + "\n".join(f"u{k},{n}" for k, n in enumerate([*COUNTS[:-1], heaviest]))
     at = use(upload(open_app("Your data"), table.encode(), "secret.csv"))
     assert data(at).histogram.max_size == heaviest
-    assert f"{heaviest:,}" in everything(go(at, "Your data"))
-    at = release(at)
+    assert f"{heaviest:,}" in read_all_texts(go(at, "Your data"))
+    at = draw_release(at)
     for title in (
         "Start",
         "Your data",
@@ -213,38 +205,38 @@ def test_no_private_number_is_left_on_any_page() -> None:
         "Learning under a bound",
         "What weights gain",
     ):
-        shown = everything(go(at, title))
+        shown = read_all_texts(go(at, title))
         for number in (heaviest, rows):
             assert f"{number:,}" not in shown, title
             assert str(number) not in shown, title
 
 
-def everything(at: AppTest) -> str:
+def read_all_texts(at: AppTest) -> str:
     tables = " ".join(element.value.to_string() for element in (*at.dataframe, *at.table))
     return f"{shown_texts(at)}\n{tables}\n{link_of(at)}"
 
 
 def test_epsilons_add_up_and_stay_on_screen() -> None:
-    at = secret()
-    assert not spent(at)
-    at = release(at)
-    assert "ε = 1 in 1 release (add or remove one user)" in spent(at)
+    at = open_private_file()
+    assert not read_spent(at)
+    at = draw_release(at)
+    assert "ε = 1 in 1 release (add or remove one user)" in read_spent(at)
     # A second release is of the private data, not of the copy.
-    at = release(at, PrivateCopyParameters(0.5))
-    assert "ε = 1.5 in 2 releases" in spent(at)
+    at = draw_release(at, PrivateCopyParameters(0.5))
+    assert "ε = 1.5 in 2 releases" in read_spent(at)
     assert at.session_state[keys.LOADED_DATA].made_of.dataset.disclosure is Disclosure.PRIVATE
     assert data(at).name == "Private copy of secret.csv"
-    assert "ε = 1.5 in 2 releases" in spent(go(at, "Mean"))
+    assert "ε = 1.5 in 2 releases" in read_spent(go(at, "Mean"))
     # Back on the private data it is still spent.
     at.session_state[BACK] = True
-    fine(at.run())
+    check(at.run())
     assert data(at).is_private
-    assert "ε = 1.5 in 2 releases" in spent(at)
+    assert "ε = 1.5 in 2 releases" in read_spent(at)
 
 
 def test_a_second_release_is_of_the_private_data_again() -> None:
     # Almost no noise: what comes out is the private histogram in bins, not the first copy in bins.
-    at = release(release(secret()), PrivateCopyParameters(1000.0))
+    at = draw_release(draw_release(open_private_file()), PrivateCopyParameters(1000.0))
     bins = PrivateCopyParameters(1.0).bins
     assert data(at).histogram == build_histogram(
         bins.count_users(ContributionHistogram.from_counts(COUNTS)), bins
@@ -252,20 +244,20 @@ def test_a_second_release_is_of_the_private_data_again() -> None:
 
 
 def test_other_data_have_a_ledger_of_their_own() -> None:
-    at = release(secret())
+    at = draw_release(open_private_file())
     at = use(upload(go(at, "Your data"), b"size,users\n1,300\n5,40\n", "other.csv"))
     assert data(at).is_private
-    assert not spent(at)
+    assert not read_spent(at)
     at = use(upload(at, SECRET.encode(), "again.csv"))
-    assert "ε = 1 in 1 release" in spent(at)
+    assert "ε = 1 in 1 release" in read_spent(at)
 
 
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
-    at = secret()
+    at = open_private_file()
     ours, regression = jobs.Job("of the private data"), jobs.Job("of other data")
     at.session_state["mean.simulation_job"] = ours
     at.session_state["regression.solve"] = regression
-    at = release(at)
+    at = draw_release(at)
     assert "mean.simulation_job" not in at.session_state
     assert ours._stop.is_set()
     assert at.session_state["regression.solve"] is regression
@@ -273,15 +265,15 @@ def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
 
 def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
-    at = secret()
+    at = open_private_file()
     of_class = type(cache._ABOUT_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
-    release(at)
+    draw_release(at)
     assert len(cleared) == len(cache._ABOUT_DATA) > 5
 
 
 def test_the_link_names_a_release_only_as_such() -> None:
-    at = release(secret())
+    at = draw_release(open_private_file())
     link = link_of(at)
     assert "data=dp-release" in link
     digits = link.replace("127.0.0.1:8501", "").replace("link=1", "")
@@ -301,10 +293,12 @@ def test_a_link_made_on_a_release_is_refused_with_a_sentence() -> None:
 def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
     at = open_app("Mean")
     delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
-    at = release(at, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER))
+    at = draw_release(
+        at, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
+    )
     assert data(at).disclosure is Disclosure.DP_RELEASE
-    assert "(replace one user)" in spent(at)
-    assert ("δ = 0.000001" in spent(at)) == (noise is CopyNoise.GAUSSIAN)
+    assert "(replace one user)" in read_spent(at)
+    assert ("δ = 0.000001" in read_spent(at)) == (noise is CopyNoise.GAUSSIAN)
 
 
 def test_values_facets_never_reach_a_release() -> None:
@@ -320,13 +314,12 @@ def test_values_facets_never_reach_a_release() -> None:
         )
 
 
-def test_report_and_script_of_the_copy_carry_the_label(taken, tmp_path) -> None:
-    at = go(release(secret()), "Mean")
+def test_report_and_script_of_the_copy_carry_the_label(report_contents, tmp_path) -> None:
+    at = go(draw_release(open_private_file()), "Mean")
     at.session_state["mean.tabs"] = "Downloads"
-    at.number_input(key="mean.lower").set_value(0.0)
-    fine(at.number_input(key="mean.upper").set_value(100.0).run())
+    enter_range(at, 0.0, 100.0)
     assert not at.get("toggle"), "nothing private is left that a switch could leave out"
-    content = taken["mean"]()
+    content = report_contents["mean"]()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     assert not content.holds_private
     document = json.loads(report_content.write_json(content, MADE, public_only=False))
@@ -354,17 +347,17 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
         return draw(*args, **named)
 
     monkeypatch.setattr(figures, "draw", noted)
-    at = go(secret(), "Start")
+    at = go(open_private_file(), "Start")
     # As the handle leaves it, which stands on a curve of these data.
     at.session_state["start.bound"] = 17.0
-    fine(at.run())
+    check(at.run())
     assert "With **17 rows**" in shown_texts(at)
     inputs = ["public input: epsilon = 1", "public input: users = the data in use"]
     assert asked[-1] == inputs
-    at = release(at)
+    at = draw_release(at)
     assert at.session_state["start.bound"] is None
     at.session_state["start.bound"] = 18.0
-    fine(at.run())
+    check(at.run())
     assert "public input: bound = 18" in asked[-1]
 
 
@@ -373,7 +366,6 @@ def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         report_content, "draw", lambda stem, provenance, *rest: given.append((stem, provenance))
     )
-    at = go(release(secret()), "Sum and count")
-    at.session_state["total.tabs"] = "Downloads"
-    fine(at.run())
+    at = go(draw_release(open_private_file()), "Sum and count")
+    open_tab(at, "total", "Downloads")
     assert given[-1] == ("total", data(at).release)

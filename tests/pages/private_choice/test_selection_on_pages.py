@@ -19,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, Statistic
 from dpcore.total.parameters import Summed
 from pages.shared.session import session_file
-from tests.pages.driving import address_of, fine, link_of, open_app, shown_texts, with_data, words_of_numbers
+from tests.pages.driving import address_of, check, link_of, open_app, shown_texts, with_data, words_of_numbers
 
 BASE = [("a", 1.0, "x"), ("b", 2.0, "x"), ("a", 3.0, "y"), ("c", 4.0, "x")]
 USERS = {
@@ -83,11 +83,11 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
         with_data(at, table(BASE + rows))
         for key, value in state.items():
             at.session_state[key] = value
-        fine(at.run())
+        check(at.run())
         before = [one.label for one in at.button if one.key == f"{name}_card_draw"]
         counts.add(dropped(at))
         assert before, f"no selection: {shown_texts(at)[:600]}"
-        fine(at.button(key=f"{name}_card_draw").click().run())
+        check(at.button(key=f"{name}_card_draw").click().run())
         (((_, drawn),),) = at.session_state["private_choice.choices"].values()
         seen.add((*before, form(str(drawn.problem)), drawn.facts.label, form(str(words_of_numbers(at)[:1]))))
         at.session_state["private_choice.choices"] = {}
@@ -106,7 +106,7 @@ def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     at = with_data(open_app("Sum and count"), table(BASE + rows))
     at.session_state["total.summed"] = Summed.VALUES
     at.session_state["total.highest_total"] = 100.0
-    fine(at.run())
+    check(at.run())
     told = [text.value for text in at.markdown if "Private, do not publish" in text.value]
     assert len(told) == 1
     assert "totals below 0: 1" in told[0]

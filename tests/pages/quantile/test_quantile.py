@@ -34,14 +34,16 @@ from pages.shared.session import session
 from tests.pages.driving import (
     begin,
     chart,
+    check,
     data,
     errors,
-    fine,
-    finished,
+    finish,
     go,
     link_of,
     metrics_of,
     open_app,
+    open_tab,
+    read_answer,
     shown_texts,
     trace,
     with_data,
@@ -57,7 +59,7 @@ JOBS = ("quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 def finish_searches(at):
     """Wait for the searches: a test has no browser that polls."""
-    return finished(at, *JOBS)
+    return finish(at, *JOBS)
 
 
 def open_quantile_page(**link):
@@ -97,17 +99,6 @@ def render_plot(answer, key="error") -> dict:
     return render(answer.plots[f"quantile-{key}"]())
 
 
-def list_card_texts(answer) -> str:
-    """Return all texts of a card."""
-    facts = [f"{name}: {sentence}" for name, sentence in answer.all_facts]
-    proofs = [f"{ended} {proof.sentence}" for _, proof, ended in answer.proofs]
-    kept = [f"{one.label} {one.text} {one.note}" for one in answer.numbers]
-    return "\n".join([answer.headline, answer.detail, *kept, *facts, *proofs, *answer.assumptions])
-
-
-# --- the answer ---------------------------------------------------------------------------------------------
-
-
 def test_the_answer_is_that_of_the_core():
     answer = answer_for()
     main = answer.plots["quantile-error"]()
@@ -141,12 +132,10 @@ def test_the_answer_is_that_of_the_core():
         wording.percent(out.expected_rank_error),
         wording.percent(unbounded.expected_rank_error),
     ]
-    assert f"of answers lie from {wording.number(low)} to {wording.number(high)}, mean" in list_card_texts(
-        answer
-    )
+    assert f"of answers lie from {wording.number(low)} to {wording.number(high)}, mean" in read_answer(answer)
     assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
     assert answer.headline == f"Cap each user's total weight at {wording.counted(best.bound, 'row')}."
-    words = list_card_texts(answer)
+    words = read_answer(answer)
     assert all(assumption in words for assumption in quantile.assumptions(Neighbours.REPLACE_VALUES))
     assert (
         f"All 140 bounds were tried. All used the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
@@ -190,7 +179,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     spread = float(np.hypot(best.standard_error, fresh.std(ddof=1) / np.sqrt(fresh.size)))
     assert abs(best.rank_error - fresh.mean()) <= 4.0 * spread
     assert fresh.mean() > smooth.rank_error
-    words = list_card_texts(answer)
+    words = read_answer(answer)
     assert answer.numbers[1].text == wording.percent(best.rank_error)
     error_text = sentences.format_error(best.rank_error, best.standard_error)
     assert f"bounded rows with a bound of {wording.number(best.bound)}, error {error_text}" in words
@@ -200,7 +189,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     )
     assert "the release draws its own" in words
     # Smooth weights draw no subsample.
-    assert "subsamples)" not in list_card_texts(answer_for())
+    assert "subsamples)" not in read_answer(answer_for())
 
 
 def test_an_own_bound_is_compared():
@@ -213,7 +202,7 @@ def test_an_own_bound_is_compared():
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
     error = wording.percent(out.expected_rank_error)
-    assert f"Your own bound, 4 rows: rank error {error}" in list_card_texts(answer)
+    assert f"Your own bound, 4 rows: rank error {error}" in read_answer(answer)
     assert [name for name, _ in answer.code.forms][-1] == "Bound, 4 rows"
     assert "Your own bound" not in [t.get("name") for t in render_plot(answer_for())["data"]]
 
@@ -278,7 +267,7 @@ def test_other_bases_and_no_bound_are_used(given, base):
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
     answer = answer_for(quantiles="0.9, 0.1")
     together = mechanism.compute_outputs(problem(), [0.1, 0.9], WeightKind.SMOOTH, answer.solution.bound)
-    words = list_card_texts(answer)
+    words = read_answer(answer)
     near = render_plot(answer, "near")
     for one in together:
         low, high = one.interval()
@@ -306,15 +295,6 @@ def test_the_bound_from_counts_uses_no_values():
     )
 
 
-def test_ties_cost_what_no_budget_can_buy_back():
-    ratings = make_dataset([(f"u{k:03}", 1 + k % 5) for k in range(100)])
-    parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
-    answer = build_answer(ratings, parameters)
-    # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
-    assert re.search(r"Least possible: 10(\.0)?\s% with these ties", list_card_texts(answer))
-    assert re.fullmatch(r"10(\.0)?\s%", answer.numbers[1].text)
-
-
 def test_degenerate_data_are_answered():
     cases = [
         [("a", 1.0)],
@@ -333,7 +313,7 @@ def test_degenerate_data_are_answered():
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in answer.plots.values():
                 assert plotly_figures.draw(make()).data
-            assert "nan" not in list_card_texts(answer)
+            assert "nan" not in read_answer(answer)
 
 
 def test_columns_hold_what_is_drawn():
@@ -357,9 +337,6 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
     assert shares == sorted(shares)
     with pytest.raises(InvalidInput, match="no values"):
         build_answer(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
-
-
-# --- the first answer ---------------------------------------------------------------------------------------
 
 
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
@@ -394,7 +371,7 @@ def test_few_subsamples_share_the_sorted_rows():
 def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     at = open_quantile_page()
     work_waits_for_stop(monkeypatch)
-    fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+    check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
     assert job.running
     assert answer_answer.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
@@ -405,7 +382,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     finish_searches(at)
     # Stopped: it says so, and can be searched again.
     assert "Stopped early" in shown_texts(at)
-    finish_searches(fine(at.button(key="quantile_again").click().run()))
+    finish_searches(check(at.button(key="quantile_again").click().run()))
     assert "Stopped early" not in shown_texts(at)
     assert not at.get("progress")
     exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
@@ -419,19 +396,16 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
     with monkeypatch.context() as patch:
         work_waits_for_stop(patch)
-        fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+        check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
         assert answer_answer.DOING_AT[Stage.EARLIER] in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
         assert at.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = at.session_state["quantile.search_job"]
         job.stop()
         job.wait(60.0)
-    fine(at.run())
-    finish_searches(fine(at.button(key="quantile_again").click().run()))
+    check(at.run())
+    finish_searches(check(at.button(key="quantile_again").click().run()))
     assert chart(at, "quantile_error") != before
-
-
-# --- the page -----------------------------------------------------------------------------------------------
 
 
 def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
@@ -448,26 +422,19 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
     assert metrics_of(at)[0].value == answer_for().numbers[0].text
-    at.session_state["quantile.tabs"] = "Where the answer falls"
-    fine(at.run())
+    open_tab(at, "quantile", "Where the answer falls")
     for key in ("quantile_density", "quantile_near"):
         notes = [note["text"].replace("<br>", " ") for note in chart(at, key)["layout"]["annotations"]]
         assert session.DEMONSTRATION in notes
 
 
-def test_a_demonstration_lends_its_range_to_no_private_data():
-    at = finish_searches(open_app("Quantile"))
-    fine(with_data(at, PRIVATE).run())
-    assert at.number_input(key="quantile.low").value is None
-
-
 def test_private_values_are_asked_for_their_range_and_labelled():
-    at = fine(with_data(open_app("Quantile"), PRIVATE).run())
+    at = check(with_data(open_app("Quantile"), PRIVATE).run())
     assert "What range can a value have?" in shown_texts(at)
     assert "Enter L and U" in shown_texts(at)
     assert not metrics_of(at)
     at.number_input(key="quantile.low").set_value(0.0)
-    finish_searches(fine(at.number_input(key="quantile.high").set_value(1.0).run()))
+    finish_searches(check(at.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(at)
     # Of private data the bound is drawn, and that of the counts stands aside, until it is wanted off the values.
     assert at.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
@@ -484,12 +451,12 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert helps
     assert all("do not publish" in text for text in helps)
     finish_searches(
-        fine(at.segmented_control(key="quantile.bound_from").set_value("Best for the values").run())
+        check(at.segmented_control(key="quantile.bound_from").set_value("Best for the values").run())
     )
     assert sentences.LEAKS_COUNTS in shown_texts(at)
     assert at.button(key="quantile_card_code").label == "Use the number as it is"
     finish_searches(
-        fine(at.segmented_control(key="quantile.neighbours").set_value("One user's values").run())
+        check(at.segmented_control(key="quantile.neighbours").set_value("One user's values").run())
     )
     texts = shown_texts(at)
     assert sentences.LEAKS_VALUES in texts
@@ -498,9 +465,9 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     # The other bases are asked for, too, where nothing was entered that they could come from.
     for name in ("low", "high", "center", "spread", "edges"):
         at.session_state[f"quantile.{name}"] = None
-    fine(at.segmented_control(key="quantile.base").set_value("Normal").run())
+    check(at.segmented_control(key="quantile.base").set_value("Normal").run())
     assert "Enter the mean of ν and its standard deviation" in shown_texts(at)
-    fine(at.segmented_control(key="quantile.base").set_value("Histogram").run())
+    check(at.segmented_control(key="quantile.base").set_value("Histogram").run())
     assert "Enter the edges of the bins" in shown_texts(at)
 
 
@@ -515,7 +482,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         (keys.EPSILON, None, 1.0, "ε is empty"),
     ]:
         widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
-        fine(widget.set_value(value).run())
+        check(widget.set_value(value).run())
         assert sentence in errors(at)
         # Without a bound to compare with, the best one is what it was.
         assert bool(metrics_of(at)) is (key == "quantile.own_bound")
@@ -526,18 +493,18 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
             assert sentence in errors(at)
             assert at.number_input(key="quantile.high").value == 100.0
             widget = at.text_input(key=key)
-        fine(widget.set_value(before).run())
+        check(widget.set_value(before).run())
     assert not errors(at)
 
 
 def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     at = open_quantile_page()
-    finish_searches(fine(at.segmented_control(key="quantile.base").set_value("Normal").run()))
+    finish_searches(check(at.segmented_control(key="quantile.base").set_value("Normal").run()))
     assert not errors(at)
     assert at.number_input(key="quantile.center").value == 50.0
     assert "outside" not in sentences.describe_inputs(SHOP, at.session_state[keys.PAGE_PARAMETERS])
-    finish_searches(fine(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
-    finish_searches(fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
+    finish_searches(check(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
+    finish_searches(check(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
     above = int((SHOP.values.values > 10.0).sum())
     assert f"outside the bins of ν: 0 below, {above:,} above." in shown_texts(at)
     assert "Set the bins from what you know" in errors(at)
@@ -546,7 +513,7 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
 def test_a_poor_base_is_drawn_and_said():
     at = open_quantile_page()
     at.session_state["quantile.tabs"] = "Base distribution"
-    finish_searches(fine(at.run()))
+    finish_searches(check(at.run()))
     assert "β = " in shown_texts(at)
     bound = answer_for().solution.bound
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
@@ -555,7 +522,7 @@ def test_a_poor_base_is_drawn_and_said():
         expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
         assert drawn[k] == pytest.approx(expected)
     assert drawn[0] > 20.0 * drawn[10]
-    finish_searches(fine(at.segmented_control(key="quantile.poorer").set_value(core.BaseChange.WIDER).run()))
+    finish_searches(check(at.segmented_control(key="quantile.poorer").set_value(core.BaseChange.WIDER).run()))
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
     expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
@@ -571,12 +538,11 @@ def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilit
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.
     assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
     at = open_quantile_page()
-    at.session_state["quantile.tabs"] = "Sampled answers"
-    fine(at.run())
-    fine(at.number_input(key="quantile.draws").set_value(5000).run())
-    finish_searches(fine(at.button(key="quantile_draws_job_start").click().run()))
+    open_tab(at, "quantile", "Sampled answers")
+    check(at.number_input(key="quantile.draws").set_value(5000).run())
+    finish_searches(check(at.button(key="quantile_draws_job_start").click().run()))
     assert trace(chart(at, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
     texts = shown_texts(at)
     assert "not a release" in texts
-    fine(at.number_input(key="quantile.draws").set_value(100).run())
+    check(at.number_input(key="quantile.draws").set_value(100).run())
     assert "These results are for earlier settings" in shown_texts(at)

@@ -15,7 +15,7 @@ from dpcore.dataset import Dataset
 from dpcore.examples_per_user.answer import answer
 from pages.shared.base import cache
 from pages.shared.session import session
-from tests.pages.driving import finished, on_data
+from tests.pages.driving import finish, on_data
 
 SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
 JOB = "examples_per_user.exact_job"
@@ -50,7 +50,7 @@ def enter(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return lambda name: now.__setitem__(0, name)
 
 
-def asks() -> None:
+def keep_two_answers() -> None:
     """A session without widgets: it keeps an answer for all and one of its own."""
     import streamlit as st
 
@@ -66,7 +66,7 @@ def asks() -> None:
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:
-    at = AppTest.from_function(asks, default_timeout=60)
+    at = AppTest.from_function(keep_two_answers, default_timeout=60)
     at.session_state["forgets"] = forgets
     at.run()
     assert not at.exception, at.exception
@@ -100,7 +100,7 @@ def test_a_second_session_finds_what_the_first_has_searched_on_a_sample_only(
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        at = finished(on_data(SMALL, "Examples per user", kind), JOB)
+        at = finish(on_data(SMALL, "Examples per user", kind), JOB)
         jobs_of.append(at.session_state[JOB])
         at.run()
         assert at.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.

@@ -7,7 +7,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 
 from dpcore.regression.parameters import DataSource
 from dpcore.training.mechanism import LossKind
-from tests.pages.driving import fine, open_app
+from tests.pages.driving import check, open_app
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ def test_no_run_sets_what_only_a_person_has_chosen(page, kind, key, other):
 
     A run that tells the browser then to set a choice takes back what a person pressed before the run had ended.
     """
-    at = fine(open_app(page))
+    at = check(open_app(page))
     widget = getattr(at, kind)(key=key)
     for value in (at.session_state[key], other):
-        fine(widget.set_value(value).run())
-        fine(at._run(WidgetStates()))  # of a browser that has opened no popover yet
+        check(widget.set_value(value).run())
+        check(at._run(WidgetStates()))  # of a browser that has opened no popover yet
         widget = getattr(at, kind)(key=key)
         assert widget.value == value
         assert not widget.proto.set_value

@@ -23,7 +23,7 @@ from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.session import session
 from tests.pages import driving
-from tests.pages.driving import SHOP_EVENTS, fine, go, open_app, shown_texts
+from tests.pages.driving import SHOP_EVENTS, check, finish, go, open_app, shown_texts
 
 
 @pytest.fixture(autouse=True)
@@ -43,28 +43,27 @@ def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 SHOWN: dict[str, Answer] = {}
 
 
-def program(card: str, library: Program, which: int = 0) -> str:
+def write_program(card: str, library: Program, which: int = 0) -> str:
     """What the dialog of this card writes for a library, in its first or another form; empty for nothing."""
-    return written(card, library, which).text
+    return write_code(card, library, which).text
 
 
-def written(card: str, library: Program, which: int = 0) -> Code:
+def write_code(card: str, library: Program, which: int = 0) -> Code:
     code = SHOWN[card].code
-    assert code is not None
     return write(code.forms[which][1], library)
 
 
-def number(card: str, label: str) -> float:
+def read_number(card: str, label: str) -> float:
     """A number of the card, as it is read."""
     (card_number,) = [one for one in SHOWN[card].numbers if one.label == label]
     return float(re.sub(r"[^\d.]", "", card_number.text))
 
 
 def open_code(at: AppTest, card: str) -> AppTest:
-    return fine(at.button(key=card + keys.CARD_CODE).click().run())
+    return check(at.button(key=card + keys.CARD_CODE).click().run())
 
 
-def codes(at: AppTest) -> list[str]:
+def list_programs(at: AppTest) -> list[str]:
     """Programs on the page; the link is code as well."""
     return [str(block.value).strip() for block in at.code if "link=" not in str(block.value)]
 
@@ -73,27 +72,32 @@ def with_events(title: str, **link: str) -> AppTest:
     return open_app(title, **{"link": "1", "data": "shop-events", "epsilon": "1", **link})
 
 
-def literals(text: str) -> set[object]:
+def list_literals(text: str) -> set[object]:
     return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
 
 
-def has(text: str, library: Program, number: float) -> bool:
+def has_number(text: str, library: Program, number: float) -> bool:
     """Whether the program contains the number as a literal."""
     if library is not Program.BIGQUERY:
-        return number in literals(text)
+        return number in list_literals(text)
     code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
     return number in {float(x) for x in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", code)}
 
 
 def test_mean_shows_the_cap_and_the_weights() -> None:
     with_events("Mean", lower="0", upper="100")
-    cap, threshold = number("mean_card", "Best bound"), number("mean_card", "Bound of the smooth weights")
+    cap, threshold = (
+        read_number("mean_card", "Best bound"),
+        read_number("mean_card", "Bound of the smooth weights"),
+    )
     for library in LIBRARIES:
-        text, smooth = program("mean_card", library), program("mean_card", library, 1)
-        assert has(text, library, cap)
+        text, smooth = write_program("mean_card", library), write_program("mean_card", library, 1)
+        assert has_number(text, library, cap)
         assert "amount" in text
         decimals = (
-            map(float, re.findall(r"\d+\.\d+", smooth)) if library is Program.BIGQUERY else literals(smooth)
+            map(float, re.findall(r"\d+\.\d+", smooth))
+            if library is Program.BIGQUERY
+            else list_literals(smooth)
         )
         assert any(isinstance(x, float) and x == pytest.approx(threshold, rel=5e-3) for x in decimals)
 
@@ -101,26 +105,26 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
     at = with_events("What weights gain")
     # As *Mean* proposes of public values.
-    assert has(program("gap_card", Program.PYTHON), Program.PYTHON, 100.0)
+    assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 100.0)
     # The page asks for no range itself, and writes no program with one that nobody entered.
     at.session_state["mean.upper"] = None
-    fine(at.run())
+    check(at.run())
     assert SHOWN["gap_card"].code is None
     assert "needs the range of a value" in shown_texts(at)
     at.session_state["mean.upper"] = 95.0
-    fine(at.run())
-    assert has(program("gap_card", Program.PYTHON), Program.PYTHON, 95.0)
+    check(at.run())
+    assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 95.0)
     for library in LIBRARIES:
-        assert has(program("gap_card", library), library, number("gap_card", "Best bound"))
+        assert has_number(write_program("gap_card", library), library, read_number("gap_card", "Best bound"))
 
 
 @pytest.mark.parametrize("summed", ["rows", "values"])
 def test_sum_and_count_shows_the_bound(summed: str) -> None:
     with_events("Sum and count", summed=summed)
     for library in LIBRARIES:
-        text = program("total_card", library)
+        text = write_program("total_card", library)
         # To the last digit where values are added up: the card shows the rounded bound, too.
-        assert has(text, library, number("total_card", "Best bound"))
+        assert has_number(text, library, read_number("total_card", "Best bound"))
         if summed == "rows" and library is Program.BIGQUERY:
             assert "max_groups_contributed = 1," in text
 
@@ -129,43 +133,41 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     parameters = QuantileParameters(1.0, low=0.0, high=100.0)
     shop = samples.load("shop-events")
     code = quantile_answer.build_answer(shop, parameters).code
-    assert code is not None
     (_, weights), (name, cap) = code.forms
     for library in LIBRARIES:
         written = write(weights, library)
         if library is not Program.PYTHON:
             assert not written.text
             assert "cannot be expressed" in "\n".join(written.differences)
-        assert has(write(cap, library).text, library, float(re.sub(r"\D", "", name)))
+        assert has_number(write(cap, library).text, library, float(re.sub(r"\D", "", name)))
 
 
 def test_learning_shows_the_cap() -> None:
     with_events("Learning under a bound")
     for library in LIBRARIES:
-        text = program("learning_card", library)
-        assert has(text, library, number("learning_card", "Best bound"))
+        text = write_program("learning_card", library)
+        assert has_number(text, library, read_number("learning_card", "Best bound"))
         assert "learner" in text
 
 
 def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
     open_app("Many tasks")
     code = SHOWN["many_tasks_card"].code
-    assert code is not None
     most = float(re.sub(r"\D", "", code.forms[1][0]))
     for library in LIBRARIES:
-        weights = written("many_tasks_card", library)
+        weights = write_code("many_tasks_card", library)
         if library is Program.PYTHON:
             assert "EXPONENT = " in weights.text
             assert "BUDGET = " in weights.text
         else:
             assert not weights.text
             assert "task weights" in "\n".join(weights.differences)
-        assert has(program("many_tasks_card", library, 1), library, most)
+        assert has_number(write_program("many_tasks_card", library, 1), library, most)
 
 
 def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None:
     at = with_events("Mean", lower="0", upper="100")
-    assert codes(at) == []
+    assert list_programs(at) == []
     assert "max_partitions_contributed" not in shown_texts(at)
     # One library for all pages: the panel of each begins with it.
     for library in (Program.TUMULT, Program.OPENDP):
@@ -173,9 +175,9 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
         at = open_code(go(at, "Mean"), "mean_card")
         # The table of names stands in it: Streamlit refuses a dialog that is opened in another one.
         assert "max_partitions_contributed" in shown_texts(at)
-        assert codes(at) == [program("mean_card", library).strip()]
+        assert list_programs(at) == [write_program("mean_card", library).strip()]
         at = open_code(go(at, "Learning under a bound"), "learning_card")
-        assert codes(at) == [program("learning_card", library).strip()]
+        assert list_programs(at) == [write_program("learning_card", library).strip()]
 
 
 def panel() -> None:
@@ -204,9 +206,9 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
     assert at.session_state[keys.CODE_LIBRARY] == "PYTHON"
     second = at.code[0].value
     assert second != first
-    assert has(second, Program.PYTHON, 3)
+    assert has_number(second, Program.PYTHON, 3)
     at.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
-    assert has(at.code[0].value, Program.PYTHON, 2.5)
+    assert has_number(at.code[0].value, Program.PYTHON, 2.5)
     assert at.get_by_key("card_code_file")
     assert "max_partitions_contributed" in shown_texts(at)
 
@@ -229,10 +231,10 @@ def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> No
     assert not at.exception
     assert "smooth weights cannot be expressed" in shown_texts(at)
     assert "The program below is for **Bound, 3 rows**, which OpenDP has." in shown_texts(at)
-    assert has(at.code[0].value, Program.OPENDP, 3)
+    assert has_number(at.code[0].value, Program.OPENDP, 3)
     at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
     assert "The program below is for" not in shown_texts(at)
-    assert has(at.code[0].value, Program.PYTHON, 2.5)
+    assert has_number(at.code[0].value, Program.PYTHON, 2.5)
 
 
 def test_private_uploads_say_so_and_use_their_own_names() -> None:
@@ -245,13 +247,13 @@ def test_private_uploads_say_so_and_use_their_own_names() -> None:
     assert driving.data(at).privacy_unit == (name,)
     go(at, "Learning under a bound")
     for library in LIBRARIES:
-        text = program("learning_card", library)
+        text = write_program("learning_card", library)
         assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
         if library is Program.BIGQUERY:
             assert 'PARTITION BY `who" \\`is\\`; drop`' in text
         else:
-            assert "it's mine.csv" in literals(text)
-            assert any(str(x).replace("``", "`").strip("`") == name for x in literals(text))
+            assert "it's mine.csv" in list_literals(text)
+            assert any(str(x).replace("``", "`").strip("`") == name for x in list_literals(text))
 
 
 def _roles(at: AppTest, user: str) -> None:
@@ -259,7 +261,7 @@ def _roles(at: AppTest, user: str) -> None:
     for box in at.selectbox:
         if str(box.key).startswith("your_data.upload_role_") and "user" in str(box.key):
             box.set_value(user)
-    fine(at.run())
+    check(at.run())
 
 
 def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +282,7 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     """No word of another form of the table, in which the program would add up something else; and it runs."""
     at = driving.upload(open_app("Your data"), SPENT, "spent.csv")
     _roles(at, "käufer")
-    at = fine(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.TOTAL).run())
+    at = check(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.TOTAL).run())
     driving.use(at)
     assert driving.data(at).contribution is Contribution.TOTAL
     at = go(at, "Sum and count")
@@ -289,11 +291,11 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     per_user = [sum(1000.5 + i % 7 for i in range(u, 300, 60)) for u in range(60)]
     # What users add is their total either way.
     for summed in (Summed.ROWS, Summed.VALUES):
-        fine(at.segmented_control(key="total.summed").set_value(summed).run())
+        check(at.segmented_control(key="total.summed").set_value(summed).run())
         for library in LIBRARIES:
-            assert "A row is here" not in program("total_card", library)
+            assert "A row is here" not in write_program("total_card", library)
         names: dict[str, Any] = {}
-        text = program("total_card", Program.PYTHON)
+        text = write_program("total_card", Program.PYTHON)
         # Between semicolons the person writes the mark.
         assert text.count('DECIMAL = ""\n') == 1
         exec(compile(text.replace('DECIMAL = ""\n', 'DECIMAL = ","\n'), "program", "exec"), names)
@@ -305,7 +307,7 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
 @pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     at = with_events("Sum and count")
-    text, bound = program("total_card", library), number("total_card", "Best bound")
+    text, bound = write_program("total_card", library), read_number("total_card", "Best bound")
     assert "# Run it in Sweet Spot's folder, or write the whole path in place of" in text
     monkeypatch.chdir(driving.ROOT)
     names: dict[str, Any] = {}
@@ -318,22 +320,17 @@ def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch
 def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
     at = driving.on_file(losses, "Sum and count")
-    fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
+    check(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     for library in LIBRARIES:
-        text = program("total_card", library)
+        text = write_program("total_card", library)
         assert "PRIVATE DATA" in text
         assert re.search(r"-\d+\.\d+", text)  # a lower end below 0
 
 
 def test_regression_weighs_in_plain_python_only() -> None:
-    at = open_app("Regression")
-    for key in ("regression.solve", "regression.caps"):
-        for _ in range(3):
-            if key in at.session_state and at.session_state[key] is not None:
-                at.session_state[key].wait(300.0)
-                at = fine(at.run())
+    finish(open_app("Regression"), "regression.solve", "regression.caps")
     for library in LIBRARIES:
-        code = written("regression_card", library)
+        code = write_code("regression_card", library)
         if library is Program.PYTHON:
             assert "LARGEST_USER_WEIGHT = " in code.text
             assert "regression_matrix.parquet" in code.text

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pages.shared.base import keys
-from tests.pages.driving import begin, fine, finished, raw_texts
+from tests.pages.driving import begin, check, finish, raw_texts
 
 EPSILON = 7.33491234
 """Three and six digits of it are both less."""
@@ -39,15 +39,15 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")
 JOBS = ("quantile.search_job", "regression.solve", "regression.caps", "training.runs_job")
 
 
-def opened(title, link, state, epsilon):
+def open_case(title, link, state, epsilon):
     at = begin(title, link="1", epsilon=f"{epsilon!r}", **link)
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     for key, value in state.items():
         at.session_state[key] = value
-    return finished(at, *JOBS)
+    return finish(at, *JOBS)
 
 
-def words(at) -> str:
+def read_all_texts(at) -> str:
     """Texts, tables, and what figures say; no code and no link, which programs read."""
     texts = raw_texts(at)
     for block in at.code:
@@ -56,24 +56,24 @@ def words(at) -> str:
     return f"{texts}\n{tables}"
 
 
-def numbers(text: str) -> list[float]:
+def read_numbers(text: str) -> list[float]:
     return [float(number.replace(",", "").replace("−", "-")) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.parametrize(("title", "link", "state"), CASES)
 def test_an_epsilon_never_looks_smaller_than_it_is_and_is_not_written_as_python_does(title, link, state):
-    at = opened(title, link, state, EPSILON)
-    near = [x for x in numbers(words(at)) if abs(x / EPSILON - 1.0) < 1e-3]
+    at = open_case(title, link, state, EPSILON)
+    near = [x for x in read_numbers(read_all_texts(at)) if abs(x / EPSILON - 1.0) < 1e-3]
     assert all(x >= EPSILON for x in near)
-    at = finished(fine(at.number_input(key=keys.EPSILON).set_value(1.25e-5).run()), *JOBS)
-    assert not re.findall(r"1\.2[5]?e[-−]0?5", words(at))
+    at = finish(check(at.number_input(key=keys.EPSILON).set_value(1.25e-5).run()), *JOBS)
+    assert not re.findall(r"1\.2[5]?e[-−]0?5", read_all_texts(at))
 
 
 def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
     link = {**SHOP, "low": "0", "high": "100", "quantiles": "0.25, 0.5, 0.75"}
-    text = words(opened("Quantile", link, {}, 1.0))
+    text = read_all_texts(open_case("Quantile", link, {}, 1.0))
     assert "3 quantiles share ε evenly: 0.333334 each." in text
 
 
 def test_start_says_epsilon_as_it_was_entered():
-    assert "ε = 0.00001:" in words(opened("Start", {}, {}, 1e-5))
+    assert "ε = 0.00001:" in read_all_texts(open_case("Start", {}, {}, 1e-5))

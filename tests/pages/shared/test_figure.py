@@ -31,7 +31,7 @@ from streamlit.web.server.starlette.starlette_static_routes import create_stream
 from dpcore.report import charts, plotly_figures, plotly_script
 from pages.shared import figure, speed, streamlit_internals
 from pages.shared.server import server
-from tests.pages.driving import chart, fine, numbers, open_app, trace
+from tests.pages.driving import chart, check, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,20 +117,6 @@ def test_the_browser_gets_every_digit_and_all_that_it_needs():
         "key": "a_figure",
         "channel": "a token",
     }
-
-
-def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
-    values = [1.0, float("nan"), float("inf"), None]
-    fig = go.Figure(go.Scatter(x=[1, 2, 3, 4], y=values, name='"quoted", \\ and </script> ε'))
-    message = read_message(fig)
-    (only,) = message["figure"]["data"]
-    assert only["y"] == [1.0, None, None, None]
-    assert only["name"] == '"quoted", \\ and </script> ε'
-    assert message["height"] == figure.HEIGHT
-    fig = go.Figure(go.Scatter(x=np.arange(4), y=np.array([1.0, np.nan, np.inf, 2.0])))
-    assert np.array_equal(
-        numbers(read_message(fig)["figure"]["data"][0]["y"]), [1.0, np.nan, np.inf, 2.0], equal_nan=True
-    )
 
 
 def test_a_message_of_five_curves_is_small():
@@ -542,7 +528,7 @@ def test_only_a_page_announces_the_scripts():
 def test_a_figure_keeps_its_element_while_the_question_changes():
     at = open_app("Start")
     one, before = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
-    fine(at.number_input(key="epsilon").set_value(3.0).run())
+    check(at.number_input(key="epsilon").set_value(3.0).run())
     other, after = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
     assert before["data"] != after["data"]
     # By its id the browser knows it again; other scripts would make it another component.

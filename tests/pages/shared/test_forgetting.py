@@ -17,8 +17,8 @@ from pages.shared.fields import jobs, setting
 from tests.pages.driving import (
     ROOT,
     SHOP_EVENTS,
+    check,
     data,
-    fine,
     go,
     link_of,
     open_app,
@@ -87,7 +87,7 @@ def everything_entered() -> None:
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["values in sight", "counts only"])
-def filled(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
+def filled_session(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
     at = AppTest.from_function(everything_entered, default_timeout=60)
     at.session_state["with_values"] = request.param
     at.session_state["seen"] = seen = {}
@@ -113,9 +113,9 @@ def entries() -> dict[str, Question]:
 
 @pytest.mark.parametrize("when", ["copy", "second copy"])
 def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
-    filled: tuple[bool, dict[str, Any]], when: str
+    filled_session: tuple[bool, dict[str, Any]], when: str
 ) -> None:
-    with_values, seen = filled
+    with_values, seen = filled_session
     state = seen[when]
     # Nothing but what fields hold.
     assert {key: state.get(key) for key in state[setting.LAST_VALUES_KEY]} == state[setting.LAST_VALUES_KEY]
@@ -132,8 +132,8 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     assert len(entries()) - len(should) > 50
 
 
-def test_no_answer_and_no_link_stays(filled: tuple[bool, dict[str, Any]]) -> None:
-    _, seen = filled
+def test_no_answer_and_no_link_stays(filled_session: tuple[bool, dict[str, Any]]) -> None:
+    _, seen = filled_session
     assert not seen["answer stays"]
     assert keys.PAGE_PARAMETERS not in seen["copy"]
     for question in catalogue.PAGES:  # what a link of the page could carry
@@ -143,8 +143,8 @@ def test_no_answer_and_no_link_stays(filled: tuple[bool, dict[str, Any]]) -> Non
         assert "data=dp-release" in seen["links"][question.title]
 
 
-def test_forgotten_fields_hold_what_they_begin_with(filled: tuple[bool, dict[str, Any]]) -> None:
-    with_values, seen = filled
+def test_forgotten_fields_hold_what_they_begin_with(filled_session: tuple[bool, dict[str, Any]]) -> None:
+    with_values, seen = filled_session
     for question in catalogue.PAGES:
         for name, field in question.fields.items():
             key = question.key(name)
@@ -155,9 +155,9 @@ def test_forgotten_fields_hold_what_they_begin_with(filled: tuple[bool, dict[str
 
 
 def test_fields_return_with_the_original_data_even_after_two_copies(
-    filled: tuple[bool, dict[str, Any]],
+    filled_session: tuple[bool, dict[str, Any]],
 ) -> None:
-    _, seen = filled
+    _, seen = filled_session
     assert seen["second copy"]["learning.loss_variance"] != 7.0
     back = seen["original"]
     for question in catalogue.PAGES:
@@ -168,8 +168,8 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
                 assert back[key] == expected, key
 
 
-def test_regression_s_own_data_and_account_are_untouched(filled: tuple[bool, dict[str, Any]]) -> None:
-    _, seen = filled
+def test_regression_s_own_data_and_account_are_untouched(filled_session: tuple[bool, dict[str, Any]]) -> None:
+    _, seen = filled_session
     own = {key for key, question in entries().items() if question.own_data}
     assert {"regression.loaded", "regression.spent", "regression.upper"} <= own
     for when in ("copy", "second copy", "original"):
@@ -180,7 +180,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
     assert data(at).is_private
     # So many digits that no figure has them by chance.
-    fine(at.number_input(key="private_choice.variance_share").set_value(0.1371379).run())
+    check(at.number_input(key="private_choice.variance_share").set_value(0.1371379).run())
     assert "0.1371379" in link_of(at)
     release_copy(at)
     assert data(at).release is not None
@@ -195,11 +195,8 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     at = go(at, "Mean")
     assert "0.1371379" not in link_of(at)
     at = go(at, "Choose privately")
-    fine(at.button(key="private_back").click().run())
+    check(at.button(key="private_back").click().run())
     assert at.number_input(key="private_choice.variance_share").value == 0.1371379
-
-
-# --- pure ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

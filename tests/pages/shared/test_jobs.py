@@ -20,7 +20,7 @@ from pages.shared.base.cache import Answers
 from pages.shared.fields import jobs
 from pages.shared.fields.jobs import Job
 from pages.shared.server import server
-from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
+from tests.pages.driving import PATIENCE, answer_of, errors, finish, open_app, shown_texts, until
 
 
 def test_work_reports_and_ends():
@@ -28,9 +28,11 @@ def test_work_reports_and_ends():
     assert job.running
 
     def work(progress, should_stop):
-        progress(0.25)
-        assert job.progress == 0.25
-        progress(7.0)
+        progress(0.25, (1,))
+        progress(0.4)
+        assert (job.progress, job.so_far) == (0.4, (1,))
+        progress(7.0, (1, 2))
+        assert job.so_far == (1, 2)
         assert not should_stop()
         return 42
 
@@ -132,21 +134,6 @@ def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_o
     assert not cache.HEAVY.is_full
 
 
-def test_what_was_found_so_far_is_told_while_the_work_runs():
-    job = Job("question")
-
-    def work(tell, should_stop):
-        tell(0.2, (1,))
-        tell(0.4)
-        assert (job.progress, job.so_far) == (0.4, (1,))
-        tell(0.6, (1, 2))
-        assert job.so_far == (1, 2)
-        return (1, 2, 3)
-
-    job.run(work)
-    assert job.result == (1, 2, 3)
-
-
 def failing(error):
     def work(progress, should_stop):
         raise error
@@ -207,7 +194,6 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
             time.sleep(0.001)
         return "what there was"
 
-    monkeypatch.setattr(jobs, "st", jobs.st)
     question = SimpleNamespace(name="page", key=lambda name: name)
     search = Search("job", "question", work, "Working", seconds=0.0, soon=0.0)
     run = jobs.Run(question, search, SimpleNamespace(digest="data"))
@@ -284,13 +270,13 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
     with monkeypatch.context() as patched:
         patched.setattr(Job, "run", run_and_fail)
         at = open_app(title, link="1", data="shop-events", epsilon="1")
-        at = finished(at, *PAGES[title])  # What a page starts by itself is not started over and over.
+        at = finish(at, *PAGES[title])  # What a page starts by itself is not started over and over.
     error_text = errors(at)
     assert error_text.count("An error that nobody foresaw ended this (ZeroDivisionError") == len(PAGES[title])
     assert "s3cr3t" not in error_text
     for key in PAGES[title]:
         at.button(key=f"{key}_retry").click().run()
-    at = finished(at, *PAGES[title])
+    at = finish(at, *PAGES[title])
     assert "nobody foresaw" not in errors(at)
     assert all(at.session_state[key].result is not None for key in PAGES[title])
 

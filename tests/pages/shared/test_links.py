@@ -11,7 +11,6 @@ from types import NoneType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,11 +32,11 @@ from pages.shared.session import links, session
 from tests.pages.driving import (
     address_of,
     begin,
-    chart,
+    check,
     data,
     dataset_of,
+    enter_range,
     errors,
-    fine,
     go,
     link_of,
     look_at,
@@ -45,7 +44,6 @@ from tests.pages.driving import (
     on_file,
     open_app,
     shown_texts,
-    trace,
     upload,
     use,
     with_data,
@@ -168,11 +166,9 @@ HOSTILE = {
     "unknown field": ({"colour": "red"}, "colour is not a parameter of this page"),
     "script as a field": ({"<script>alert(1)</script>": "1"}, "is not a parameter of this page"),
     "script as a value": ({"epsilon": "<script>alert(1)</script>"}, "Epsilon cannot be read"),
-    "huge": ({"epsilon": "1e300"}, "Epsilon must lie between"),
     "huge bound": ({"upper": "1e300"}, "must lie between 1e−9 and 1,000,000,000"),
     "beyond float": ({"lower": "1e999"}, "Lowest value L must be a finite number"),
     "not a number": ({"epsilon": "nan"}, "Epsilon must lie between"),
-    "negative": ({"epsilon": "-1"}, "Epsilon must lie between"),
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
     "long text": ({"lower": "9" * 90_000}, "Lower cannot be read"),
     "huge text": ({"lower": "9" * 100_000}, "fields and 100,0"),
@@ -187,7 +183,6 @@ HOSTILE = {
     "wrong version": ({"link": "0"}, "another version of the app"),
     # Streamlit ignores an address with more than 1,000 fields altogether.
     "very many fields": ({f"f{i}": "1" for i in range(900)}, "this link has 903 fields"),
-    "unknown sample": ({"data": "../../etc/passwd"}, "No sample or generator is called '../../etc/passwd'"),
     "script as data": ({"data": "<script>alert(1)</script>"}, "No sample or generator is called '<script>"),
     "upload": ({"data": "upload"}, "This link was made on uploaded data, which a link does not carry"),
     "bad generator": (
@@ -216,9 +211,9 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     assert metrics_of(at)  # the answer stands, on defaults or on what could be read
     if name != "unknown field":
         return
-    assert errors(fine(at.run()))
+    assert errors(check(at.run()))
     # Dismissed once, it stays away.
-    fine(at.button(key="dismiss_link_problems").click().run())
+    check(at.button(key="dismiss_link_problems").click().run())
     assert not errors(at)
     assert not errors(go(at, "Start"))
 
@@ -271,38 +266,9 @@ def test_a_reload_says_that_an_upload_is_gone(title):
     assert "This page was loaded anew" in errors(at)
     assert "they are gone" in errors(at)
     assert f"Shown instead: {data(at).name}" in errors(at)
-    fine(at.button(key="dismiss_link_problems").click().run())
+    check(at.button(key="dismiss_link_problems").click().run())
     assert not errors(at)
     assert "Here until" not in shown_texts(at)
-
-
-def test_an_upload_says_how_long_it_stays():
-    at = on_file(b"user_id\na\na\nb\n", "Your data")
-    assert "Here until this page is closed or loaded anew" in shown_texts(at)
-
-
-def test_a_reload_after_an_upload_follows_the_link_in_the_address():
-    at = open_app("Mean", **{links.UPLOAD_MARK: "1", "link": "1", "data": "shop-events", "epsilon": "3"})
-    assert at.number_input(key=keys.EPSILON).value == 3.0
-    assert "they are gone" in errors(at)
-    assert f"Shown instead: {samples.load('shop-events').name}" in errors(at)
-
-
-def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
-    at = open_app(
-        "Mean",
-        link="1",
-        data="upload",
-        epsilon="3",
-        lower="-1",
-        upper="5",
-        variance_source="values",
-        own_bound="9",
-    )
-    assert "uploaded data, which a link does not carry" in errors(at)
-    assert at.number_input(key="mean.own_bound").value == 9
-    assert at.number_input(key=keys.EPSILON).value == 3.0
-    assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [-1.0, 5.0]
 
 
 @given(
@@ -359,36 +325,13 @@ def test_fields_that_are_not_ours_are_left_alone():
     assert at.number_input(key=keys.EPSILON).value == setting.DEFAULT_EPSILON
 
 
-# --- in the app ---------------------------------------------------------------------------------------------
-
-
-def reopened(link: str, title: str):
-    """Another session, opened by a link."""
-    return open_app(title, **query(link))
-
-
-def test_the_link_of_the_mean_page_opens_the_same_answer():
-    at = open_app("Mean")
-    fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
-    at.number_input(key=keys.EPSILON).set_value(0.123456789)
-    at.number_input(key="mean.upper").set_value(12.5)
-    at.number_input(key="mean.own_bound").set_value(33)
-    fine(at.number_input(key="mean.value_variance").set_value(0.1 + 0.2).run())
-    other = reopened(link_of(at), "Mean")
-    assert not errors(other)
-    assert link_of(other) == link_of(at)
-    assert [m.value for m in metrics_of(other)] == [m.value for m in metrics_of(at)]
-    for name in ("Best bound", "Best smooth weights", "Your own bound"):
-        assert np.array_equal(trace(chart(other, "mean_error"), name), trace(chart(at, "mean_error"), name))
-
-
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    check(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
     at.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
-    fine(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
-    fine(at.button(key="generate").click().run())
-    fine(go(at, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
+    check(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
+    check(at.button(key="generate").click().run())
+    check(go(at, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
     assert data(at).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
         look_at(at, title)
@@ -401,7 +344,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
 
 def test_an_address_follows_the_page_and_brings_it_back():
     at = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_bound="7")
-    fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
+    check(at.segmented_control(key="mean.counts").set_value("Private too").run())
     address = address_of(at)
     assert address == query(link_of(at))
     other = open_app("Mean", **address)
@@ -413,10 +356,9 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     rows = "".join(f"u{k},{k}\n" for k in range(9))
     content = ("user_id,amount\n" + rows).encode()
     at = on_file(content, "Mean")
-    at.number_input(key="mean.lower").set_value(-3.5)
-    fine(at.number_input(key="mean.upper").set_value(93.25).run())
+    enter_range(at, -3.5, 93.25)
     at.number_input(key="mean.own_bound").set_value(6.0)
-    fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
+    check(at.segmented_control(key="mean.counts").set_value("Private too").run())
     assert address_of(at) == {
         "link": "1",
         "data": "upload",
@@ -436,7 +378,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     assert other.session_state["mean.counts"].value == "private"
     # So a person who brings the file again is not asked for it again.
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (-3.5, 93.25)
-    again = fine(with_data(other, dataset_of(content, "file.csv")).run())
+    again = check(with_data(other, dataset_of(content, "file.csv")).run())
     assert (again.session_state["mean.lower"], again.session_state["mean.upper"]) == (-3.5, 93.25)
     assert "What range can a value have?" not in shown_texts(again)
 
@@ -444,7 +386,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
 def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
     at = open_app("Mean", link="1", data="shop-events", epsilon="3")
     without = address_of(at)
-    fine(at.button(key="mean_pin").click().run())
+    check(at.button(key="mean_pin").click().run())
     with_pin = address_of(at)
     assert with_pin == without | {links.PINS_MARK: "1"}
     assert query(link_of(at)) == without  # whoever gets a link has lost nothing
@@ -456,7 +398,7 @@ def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
 
 def test_a_link_is_followed_once():
     at = open_app("Mean", link="1", data="requests-commits", epsilon="3")
-    fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
+    check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     go(at, "Start")
     go(at, "Mean")
     assert at.number_input(key=keys.EPSILON).value == 0.5
@@ -471,8 +413,8 @@ def test_a_link_holds_no_number_computed_from_private_data():
     assert dataset.disclosure is Disclosure.PRIVATE
     assert dataset.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
     go(at, "Mean").number_input(key="mean.lower").set_value(0.0)
-    fine(at.number_input(key="mean.upper").set_value(100.0).run())
-    fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
+    check(at.number_input(key="mean.upper").set_value(100.0).run())
+    check(at.segmented_control(key="mean.variance_source").set_value("From values").run())
     variance = clamp(dataset.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
     problem = mean.MeanProblem(dataset.histogram, setting.DEFAULT_EPSILON, 100.0, variance)

@@ -20,7 +20,7 @@ from pages.shared.base.question import Question
 from pages.shared.figures import figures
 from pages.shared.figures.figures import Pin
 from pages.shared.session import links, own_tables
-from tests.pages.driving import begin, fine, shown_texts, with_data
+from tests.pages.driving import begin, check, shown_texts, with_data
 
 PRIVATE = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
 USERS = "one user, with all their rows, is added or removed"
@@ -167,10 +167,10 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
         at = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
         key = f"{catalogue.page(title).name}.{field}"
         public = at.session_state[key]
-        fine(with_data(at, PRIVATE).run())
+        check(with_data(at, PRIVATE).run())
         assert at.session_state[key] is not public
         assert words in shown_texts(at).replace("*", "")
-        fine(at.button(key="dismiss_link_problems").click().run())
+        check(at.button(key="dismiss_link_problems").click().run())
         assert words not in shown_texts(at).replace("*", "")
 
 

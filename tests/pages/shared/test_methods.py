@@ -103,10 +103,7 @@ QUESTIONS: dict[str, tuple[Callable[[Dataset, Any], Answer], Any]] = {
     "quantile, no bound": (quantile_answer.build_answer, QuantileParameters(1.0, weighting=Weighting.NONE)),
     "learning": (learning_answer.build_answer, LearningParameters(1.0)),
     "gap": (gap_answer.build_answer, GapParameters(1.0)),
-    "owners": (
-        owners_answer.build_answer,
-        OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER),
-    ),
+    "owners": (owners_answer.build_answer, OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)),
 }
 
 
@@ -145,13 +142,11 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
     problem = PrivateParameters(1.0).choice
     ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
     methods = write_choice_methods(private, *ones)
-    assert methods is not None
     assert f"smooth weights is {format_choice(ones[1])}. " in methods.text
     assert "at ε = 0.1. " in methods.text
     assert "spent ε = 0.2 together" in methods.text
     assert methods.shown_disclosure == ones[1].facts
     copy = write_choice_methods(users([1, 1, 2, 3, 5, 90] * 9, COPY))
-    assert copy is not None
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
 
 
@@ -175,7 +170,6 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
 def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: float) -> None:
     sentence = write_guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
     match = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", sentence)
-    assert match is not None
     stated = [float(number.replace(",", "").replace("−", "-")) for number in match.groups()]
     # What a sum's rounding leaves in the last two units is not shown.
     assert stated[0] >= epsilon * (1.0 - 5e-16)
@@ -185,7 +179,6 @@ def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: floa
 def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
     methods = total_answer.build_answer(data, TotalParameters(0.001)).methods
-    assert methods is not None
     assert methods.text.startswith("At ε = 0.001 publishing 0 is no worse")
     assert "was released with" not in methods.text
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)

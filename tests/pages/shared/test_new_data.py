@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.shared.base import catalogue
 from pages.shared.base.question import FieldOrigin
-from tests.pages.driving import data, fine, go, open_app, shown_texts, upload, use
+from tests.pages.driving import check, data, enter_range, go, open_app, shown_texts, upload, use
 
 
 def two_files() -> None:
@@ -120,7 +120,7 @@ def test_a_range_that_was_entered_for_one_file_is_asked_for_anew_with_the_next(p
     assert data(at).is_private
     assert "What range can a value have?" in shown_texts(at)
     at.number_input(key=low).set_value(3.0).run()
-    fine(at.number_input(key=high).set_value(977.0).run())
+    check(at.number_input(key=high).set_value(977.0).run())
     assert "What range can a value have?" not in shown_texts(at)
     at = use(upload(go(at, "Your data"), table("amount", "minutes"), "second.csv"))
     for next_page in (page, "Mean", "Quantile"):
@@ -137,8 +137,7 @@ def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file
     key = "your_data.upload_role_value"
     assert at.selectbox(key=key).value == "amount"
     at = go(use(at), "Mean")
-    at.number_input(key="mean.lower").set_value(3.0).run()
-    fine(at.number_input(key="mean.upper").set_value(977.0).run())
+    enter_range(at, 3.0, 977.0)
     at = upload(go(at, "Your data"), table("amount", "minutes"), "both.csv")
     at = go(use(at.selectbox(key=key).set_value("minutes").run()), "Mean")
     assert "What range can a value have?" in shown_texts(at)

@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.totals_per_user import Amounts, amounts_of
+from dpcore.data.totals_per_user import amounts_of
 from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
@@ -28,6 +28,7 @@ from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.table_values import ValueSummary
+from dpcore.per_group.parameters import Statistic
 from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.plan.parameters import PlanParameters
 from dpcore.private_choice import release_bounds
@@ -40,8 +41,17 @@ from dpcore.total.answer import against_epsilon as total_against
 from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.private_choice import on_card
-from pages.shared.base.catalogue import PAGES
-from tests.pages.driving import data, fine, go, metrics_of, open_app, release_copy, shown_texts, with_data
+from tests.pages.driving import (
+    check,
+    data,
+    enter_range,
+    go,
+    metrics_of,
+    open_app,
+    release_copy,
+    shown_texts,
+    with_data,
+)
 
 SHOP = samples.load("shop-events")
 SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -213,43 +223,10 @@ def test_users_who_differ_are_one_setting_too(histogram):
         assert other.list_differences(PrivateParameters.from_release(other).setting) == ("user_share",)
 
 
-@pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
-def test_private_choice_aims_at_the_best_bounds(histogram):
-    for epsilon, share in itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.05)):
-        parameters = mean.MeanParameters(
-            epsilon,
-            0.0,
-            100.0,
-            variance_source=mean.VarianceSource.ENTERED,
-            value_variance=share * 100.0**2,
-            counts=mean.Counts.PRIVATE,
-        )
-        chosen = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share)
-        smooth = dataclasses.replace(chosen, purpose=BoundPurpose.SMOOTH)
-        for counts in mean.Counts:
-            problem = dataclasses.replace(parameters, counts=counts).problem(histogram)
-            cap = mean.best_cap(problem).max_contributions
-            # Where the error is the same at two caps, either is best.
-            there = chosen.condition.best_bound(histogram)
-            assert mean.capped_variance(problem, there) == pytest.approx(
-                mean.capped_variance(problem, cap), rel=1e-12
-            )
-            assert smooth.condition.best_bound(histogram) == pytest.approx(
-                mean.best_smooth(problem).threshold
-            )
-    for epsilon in (0.05, 0.3, 1.0, 3.0):
-        amounts = Amounts.from_histogram(histogram)
-        bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, is_integer=True)
-        there = PrivateParameters(epsilon, BoundPurpose.SUM).condition.best_bound(histogram)
-        best = total.best_bound(bound)
-        at_both = total.errors(bound, [there, best.max_total])
-        assert at_both.bias[0] + at_both.noise[0] == pytest.approx(at_both.bias[1] + at_both.noise[1])
-
-
 def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at = with_data(open_app("Mean"), SECRET)
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    fine(at.run())
+    check(at.run())
     assert at.session_state["mean.target"] is mean.Target.TABLE
     assert at.session_state["mean.likeness"] is mean.Likeness.ENTERED
     parameters = mean.MeanParameters(
@@ -262,12 +239,12 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     assert f"would be {differ}" in shown_texts(at)
     assert "*Mean* finds" not in shown_texts(at)
     assert at.session_state["private_choice.user_share"] == 0.2
-    fine(at.number_input(key="private_choice.user_share").set_value(0.5).run())
+    check(at.number_input(key="private_choice.user_share").set_value(0.5).run())
     assert f"*Mean* finds {differ} for this release" in shown_texts(at)
     assert "its share ρ of the variance between users is 0.20, here it is 0.50" in shown_texts(at)
-    fine(at.number_input(key="private_choice.user_share").set_value(0.2).run())
+    check(at.number_input(key="private_choice.user_share").set_value(0.2).run())
     go(at, "Mean")
-    fine(at.segmented_control(key="mean.likeness").set_value("Not at all").run())
+    check(at.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert at.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
@@ -292,73 +269,63 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     """Weights gain goes by the worst case where *Mean* reads the variance."""
-    at = fine(with_data(open_app("Mean"), SHOP).run())
-    fine(at.button(key="mean_as_in_paper").click().run())
+    at = check(with_data(open_app("Mean"), SHOP).run())
+    check(at.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
     read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
     sentence = f"*Mean* finds {read} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
     assert sentence in shown_texts(go(at, "What weights gain"))
     at.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
-    fine(at.run())
+    check(at.run())
     assert "*Mean* finds" not in shown_texts(at)
 
 
 def test_a_setting_that_is_entered_once_holds_on_all_pages():
-    at = fine(with_data(open_app("Mean"), SECRET).run())
-    fine(at.number_input(key="mean.lower").set_value(2.0).run())
-    fine(at.number_input(key="mean.upper").set_value(80.0).run())
+    at = check(with_data(open_app("Mean"), SECRET).run())
+    enter_range(at, 2.0, 80.0)
     go(at, "Quantile")
     assert (at.number_input(key="quantile.low").value, at.number_input(key="quantile.high").value) == (
         2.0,
         80.0,
     )
-    fine(at.number_input(key="quantile.high").set_value(90.0).run())
-    at.session_state["per_group.statistic"] = next(
-        one
-        for one in next(q for q in PAGES if q.name == "per_group").fields["statistic"].options
-        if one.name == "MEAN"
-    )
+    check(at.number_input(key="quantile.high").set_value(90.0).run())
+    at.session_state["per_group.statistic"] = Statistic.MEAN
     go(at, "Per group")
     assert (at.number_input(key="per_group.lower").value, at.number_input(key="per_group.upper").value) == (
         2.0,
         90.0,
     )
     # One that is cleared is asked for where it was cleared; the other pages keep theirs, also after a further visit.
-    fine(at.number_input(key="per_group.upper").set_value(None).run())
-    assert fine(at.run()).number_input(key="per_group.upper").value is None
+    check(at.number_input(key="per_group.upper").set_value(None).run())
+    assert check(at.run()).number_input(key="per_group.upper").value is None
     go(at, "Mean")
     assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 90.0)
-    at.session_state["total.mechanism"] = next(
-        one
-        for one in next(q for q in PAGES if q.name == "total").fields["mechanism"].options
-        if one.name == "GAUSSIAN"
-    )
+    at.session_state["total.mechanism"] = NoiseKind.GAUSSIAN
     go(at, "Sum and count")
-    fine(at.number_input(key="total.delta").set_value(1e-8).run())
+    check(at.number_input(key="total.delta").set_value(1e-8).run())
     go(at, "Per group")
     assert at.number_input(key="per_group.delta").value == 1e-8
 
 
 def test_the_range_beside_a_demonstration_is_about_that_alone():
-    at = fine(open_app("Mean").run())
+    at = check(open_app("Mean").run())
     assert data(at).values is None
-    fine(at.number_input(key="mean.upper").set_value(7.0).run())
+    check(at.number_input(key="mean.upper").set_value(7.0).run())
     go(at, "Quantile")
     assert at.number_input(key="quantile.high").value == 100.0
     # Nor does the strip say of an answer on invented data that it is one on those in use.
     steps = strip(at)
     assert (steps["Data"], steps["Private?"]) == ("invented!", "invented")
     assert steps["Code"] == "of invented data"
-    fine(at.number_input(key="quantile.high").set_value(60.0).run())
+    check(at.number_input(key="quantile.high").set_value(60.0).run())
     go(at, "Mean")
     assert at.number_input(key="mean.upper").value == 7.0
 
 
 def test_a_range_of_private_values_is_forgotten_with_them():
-    at = fine(with_data(open_app("Mean"), SECRET).run())
-    fine(at.number_input(key="mean.lower").set_value(2.0).run())
-    fine(at.number_input(key="mean.upper").set_value(80.0).run())
+    at = check(with_data(open_app("Mean"), SECRET).run())
+    enter_range(at, 2.0, 80.0)
 
     release_copy(go(at, "Choose privately"))
     go(at, "Per group")
@@ -370,7 +337,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
 def test_a_variance_of_public_data_is_followed():
     at = with_data(open_app("Mean"), SHOP)
     at.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    fine(at.run())
+    check(at.run())
     go(at, "Choose privately")
     assert "it goes by the values of this table, here only σ² and ρ are known" in shown_texts(at)
     expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
@@ -384,11 +351,11 @@ def test_a_variance_of_public_data_is_followed():
 def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     at = with_data(open_app(title), SECRET)
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    fine(at.run())
+    check(at.run())
     draw, code = at.button(key=f"{name}_card_draw"), at.button(key=f"{name}_card_code")
     assert (draw.label, code.label) == ("Draw it privately (ε = 0.1)", "Use the number as it is")
     assert "Spends ε = 0.1" in draw.help
-    fine(draw.click().run())
+    check(draw.click().run())
     ((_, choices),) = at.session_state["private_choice.choices"].items()
     ((purpose, drawn),) = choices
     assert purpose is wanted
@@ -397,10 +364,10 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     assert drawn.facts.label in shown_texts(at)
     assert "the release adds ε = 1" in shown_texts(at)
     assert at.button(key=f"{name}_card_code").label == "Code for your library"
-    shown = fine(at.button(key=f"{name}_card_code").click().run())
+    shown = check(at.button(key=f"{name}_card_code").click().run())
     assert f"{drawn.value:.0f}" in "".join(block.value for block in shown.code)
     # For other settings another number is best: what was drawn stands on Choose privately, and is not called theirs.
-    fine(at.number_input(key="epsilon").set_value(3.0).run())
+    check(at.number_input(key="epsilon").set_value(3.0).run())
     assert at.button(key=f"{name}_card_draw").label == "Draw it privately (ε = 0.1)"
     assert "With what was spent before in this window, **ε = 0.2**" in at.button(key=f"{name}_card_draw").help
     assert drawn.facts.label not in shown_texts(at)
@@ -411,7 +378,7 @@ def test_nothing_is_drawn_where_nothing_needs_it():
     for data_set in (SHOP, dataclasses.replace(SECRET, values=None)):
         at = with_data(open_app("Mean"), data_set)
         at.session_state["mean.counts"] = mean.Counts.PUBLIC
-        fine(at.run())
+        check(at.run())
         assert not [button for button in at.button if button.key == "mean_card_draw"]
 
 
@@ -428,7 +395,7 @@ def strip(at):
     "title", ["Mean", "Sum and count", "Per group", "Quantile", "Learning under a bound"]
 )
 def test_the_strip_says_what_each_step_holds(title):
-    at = fine(with_data(open_app(title), SHOP).run())
+    at = check(with_data(open_app(title), SHOP).run())
     steps = strip(at)
     assert list(steps) == ["Data", "Release", "Range", "Bound", "Private?", "Code"]
     assert steps["Data"] == "Shop purchases…"
@@ -438,15 +405,15 @@ def test_the_strip_says_what_each_step_holds(title):
 
 
 def test_the_strip_leads_from_what_is_missing_to_a_bound_that_was_drawn():
-    at = fine(with_data(open_app("Mean"), SECRET).run())
+    at = check(with_data(open_app("Mean"), SECRET).run())
     assert strip(at)["Range"] == "missing!"
     assert (strip(at)["Bound"], strip(at)["Code"]) == ("", "")
-    fine(at.number_input(key="mean.lower").set_value(0.0).run())
+    check(at.number_input(key="mean.lower").set_value(0.0).run())
     assert strip(at)["Range"] == "missing!"
-    fine(at.number_input(key="mean.upper").set_value(100.0).run())
+    check(at.number_input(key="mean.upper").set_value(100.0).run())
     steps = strip(at)
     assert (steps["Range"], steps["Private?"], steps["Code"]) == ("0 to 100", "not yet!", "ready")
-    fine(at.button(key="mean_card_draw").click().run())
+    check(at.button(key="mean_card_draw").click().run())
     steps = strip(at)
     assert steps["Private?"] == "drawn, ε = 0.1"
     ((_, choices),) = at.session_state["private_choice.choices"].items()
@@ -460,7 +427,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     cost_texts = set()
     for histogram in (SHOP.histogram, SKEWED):
         private = dataclasses.replace(SECRET, histogram=histogram, values=None)
-        at = fine(with_data(open_app("Sum and count"), private).run())
+        at = check(with_data(open_app("Sum and count"), private).run())
         (cost,) = (text for text in shown_texts(at).splitlines() if "On public samples" in text)
         cost_texts.add(cost)
     assert len(cost_texts) == 1
@@ -471,38 +438,38 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     assert extra.max() > 1.0
     assert all(wording.percent(more) in cost for more in extra)
     assert "a bound that you know does better" in cost
-    fine(at.button(key="total_card_draw").click().run())
+    check(at.button(key="total_card_draw").click().run())
     assert "On public samples" not in shown_texts(at)
 
 
 def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     at = with_data(open_app("Choose privately"), SECRET)
     at.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    fine(at.run())
+    check(at.run())
     steps = strip(at)
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean", "missing!", "not drawn")
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    fine(at.run())
+    check(at.run())
     assert strip(at)["Range"] == "0 to 100"
-    fine(at.button(key="private_choose").click().run())
+    check(at.button(key="private_choose").click().run())
     ((_, choices),) = at.session_state["private_choice.choices"].items()
     rows = wording.counted(int(choices[-1][1].value), "row")
     assert f"Keep at most {rows} of each user." in shown_texts(at)
     steps = strip(at)
     assert (steps["Bound"], steps["Private?"], steps["Code"]) == (rows, "drawn, ε = 0.1", "ready")
-    shown = fine(at.button(key="private_card_code").click().run())
+    shown = check(at.button(key="private_card_code").click().run())
     assert f"{int(choices[-1][1].value)}" in "".join(block.value for block in shown.code)
     # What it costs to draw is computed from the private data: never under the label of the release.
     assert "against choosing in the clear" not in shown_texts(at).split(choices[-1][1].facts.label)[0]
     # For a count nothing is asked of values.
     at.session_state["private_choice.purpose"] = BoundPurpose.SUM
-    steps = strip(fine(at.run()))
+    steps = strip(check(at.run()))
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("count of rows", "not needed", "not drawn")
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
-    at = fine(with_data(open_app("Mean"), SHOP).run())
-    fine(at.number_input(key="mean.own_bound").set_value(50.0).run())
+    at = check(with_data(open_app("Mean"), SHOP).run())
+    check(at.number_input(key="mean.own_bound").set_value(50.0).run())
     (sentence,) = {
         text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")
     }
@@ -514,6 +481,6 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.
-    fine(at.number_input(key="mean.own_bound").set_value(1.5).run())
+    check(at.number_input(key="mean.own_bound").set_value(1.5).run())
     assert metrics_of(at)
     assert "must be a whole number" in shown_texts(at)

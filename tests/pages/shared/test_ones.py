@@ -7,9 +7,8 @@ import re
 import pytest
 
 from dpcore.common.privacy import Disclosure
-from dpcore.regression.answer import RegressionSolution
 from dpcore.total.parameters import Summed
-from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
+from tests.pages.driving import check, finish, look_at, open_app, shown_texts, upload, use
 
 # Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
 ONE_USER = b"user_id,amount,task\na,1,x\na,2,x\na,3,y\n"
@@ -31,7 +30,7 @@ ONE_ARE = re.compile(
 )
 
 
-def wrong(text: str) -> list[str]:
+def find_plurals(text: str) -> list[str]:
     text = text.replace("**", "")
     return [m[0] for rule in (ONE_OF_MANY, ONE_ARE) for m in rule.finditer(text)]
 
@@ -48,19 +47,19 @@ def wrong(text: str) -> list[str]:
     ],
 )
 def test_the_rules_find_what_they_are_for(text):
-    assert wrong(text)
+    assert find_plurals(text)
 
 
-def on(content: bytes):
+def use_file(content: bytes):
     at = upload(open_app("Your data"), content)
-    assert not wrong(shown_texts(at))
-    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    assert not find_plurals(shown_texts(at))
+    check(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     return use(at)
 
 
 @pytest.mark.parametrize("content", [ONE_USER, ONE_ROW_EACH, ONE_HEAVY], ids=["user", "row each", "heavy"])
 def test_no_page_speaks_of_one_as_of_many(content):
-    at = on(content)
+    at = use_file(content)
     for title in (
         "Start",
         "Your data",
@@ -75,29 +74,7 @@ def test_no_page_speaks_of_one_as_of_many(content):
             at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
         look_at(at, title)
         if title == "Quantile":
-            finished(at, "quantile.search_job")
+            finish(at, "quantile.search_job")
         if title == "Sum and count":
-            fine(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-        assert not wrong(shown_texts(at)), title
-
-
-def test_one_value_is_clamped_and_one_user_is_over_the_cap():
-    at = on(ONE_HEAVY)
-    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    texts = shown_texts(go(at, "Mean"))
-    assert re.search(r"1 value of 101 \(.*\) lies outside \[L, U\] and is clamped", texts)
-    assert re.search(r"1 user \(.*\) lies over the bound; .* This user holds", texts)
-
-
-@pytest.mark.parametrize(
-    ("at_limit", "sentence"),
-    [(1, "1 user of 79 has the largest weight;"), (2, "2 users of 79 share the largest weight;")],
-)
-def test_who_has_the_largest_weight_in_a_regression(at_limit, sentence, monkeypatch):
-    monkeypatch.setattr(RegressionSolution, "at_limit", at_limit)
-    at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
-                  uninformative="0")  # fmt: skip
-    finished(at, "regression.solve", "regression.caps")
-    texts = shown_texts(at)
-    assert not wrong(texts)
-    assert sentence in texts
+            check(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
+        assert not find_plurals(shown_texts(at)), title

@@ -7,7 +7,7 @@ import string
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpcore import mean
@@ -43,13 +43,13 @@ HISTOGRAMS = {
 }
 
 
-def view_of(histogram, epsilon, value_bound=1.0):
+def answer_mean(histogram, epsilon, value_bound=1.0):
     dataset = Dataset("", "", Disclosure.PUBLIC, histogram)
     return build_answer(dataset, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_bound=3))
 
 
 def figures_of(histogram, epsilon=1.0):
-    view = view_of(histogram, epsilon)
+    view = answer_mean(histogram, epsilon)
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
     start = start_answer.build_answer(data, StartParameters(epsilon, 3))
     return {
@@ -147,7 +147,7 @@ def test_the_tail_thinned_out_is_the_tail():
 
 def test_markers_lie_on_their_curves():
     for epsilon in (0.01, 1.0, 100.0):
-        view = view_of(SHOP.histogram, epsilon, 10.0)
+        view = answer_mean(SHOP.histogram, epsilon, 10.0)
         figure = plotly_figures.draw(view.plots["mean-error"]())
         named = {trace.name: trace for trace in figure.data}
         for curve, marker in (
@@ -163,23 +163,6 @@ def test_markers_lie_on_their_curves():
 # --- text from outside --------------------------------------------------------------------------------------
 
 JOINER = "\N{WORD JOINER}"  # invisible; keeps addresses from becoming links
-HOSTILE_NAMES = [
-    "**bold** _it_ `code`.csv",
-    "[x](javascript:alert(1)).csv",
-    "![x](http://example.org/p.png)",
-    "<script>alert(1)</script>",
-    "$\\alpha$ :red[x] :material/home:",
-    "# heading",
-    "1. list",
-    "- list",
-    "| a | b |",
-    "a\nb\n\n# c",
-    "\\*",
-    "~~gone~~",
-    "&lt;b&gt;",
-    "http://example.org",
-    "user_id",
-]
 
 
 def rendered(markdown: str) -> str:
@@ -198,12 +181,9 @@ def rendered(markdown: str) -> str:
     return literal.replace(JOINER, "")
 
 
-@pytest.mark.parametrize("text", HOSTILE_NAMES)
-def test_text_from_outside_is_literal(text):
-    assert rendered(plain(text)) == " ".join(text.split())
-
-
-@given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
+@example("[x](javascript:alert(1)).csv <script>alert(1)</script> http://example.org")
+@example("a\nb\n\n# c")
+@given(st.text(alphabet=string.printable, max_size=60))
 def test_any_text_is_literal(text):
     shown = " ".join(text.split())
     assert rendered(plain(text)) == shown
@@ -216,9 +196,6 @@ def test_long_text_is_cut(text, most):
     assert len(seen) <= most
     if len(shown) > most:
         assert plain(text, most).endswith("…")
-
-
-# --- inputs -------------------------------------------------------------------------------------------------
 
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
@@ -258,13 +235,6 @@ def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
 def test_proposed_value_bounds_are_valid_for_any_values(low, high):
     lower, upper = question.rounded_out(min(low, high), max(low, high))
     assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
-
-
-@pytest.mark.parametrize(
-    ("value", "rounded"), [(0.3, 0.5), (1.0, 1.0), (1.01, 2.0), (99.9, 100.0), (100.0, 100.0), (0.02, 0.02)]
-)
-def test_next_round(value, rounded):
-    assert question.next_round(value) == pytest.approx(rounded, rel=1e-12)
 
 
 def test_start_s_axis_goes_beyond_the_heaviest_user_as_far_as_bounds_do():

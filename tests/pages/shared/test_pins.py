@@ -21,11 +21,12 @@ from pages.shared.session import own_tables, session, session_file
 from tests.pages.driving import (
     SHOP_EVENTS,
     chart,
-    fine,
+    check,
     go,
     link_of,
     on_file,
     open_app,
+    open_tab,
     release_copy,
     shown_texts,
 )
@@ -98,30 +99,26 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
 
-# --- In the app -------------------------------------------------------------------------------------------------------
+def pin_answer(at: Any, name: str) -> Any:
+    return check(at.button(key=f"{name}_pin").click().run())
 
 
-def pinned(at: Any, name: str) -> Any:
-    return fine(at.button(key=f"{name}_pin").click().run())
-
-
-def traces(at: Any, key: str) -> list[str]:
+def list_traces(at: Any, key: str) -> list[str]:
     return [trace["name"] for trace in chart(at, key)["data"]]
 
 
 def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link() -> None:
     at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     for key, value in {"mean.lower": 0.0, "mean.upper": 80.0}.items():
-        fine(at.number_input(key=key).set_value(value).run())
-    at = pinned(at, "mean")
-    fine(at.number_input(key="epsilon").set_value(0.37).run())
-    at = pinned(at, "mean")
+        check(at.number_input(key=key).set_value(value).run())
+    at = pin_answer(at, "mean")
+    check(at.number_input(key="epsilon").set_value(0.37).run())
+    at = pin_answer(at, "mean")
     assert [one.name for one in at.session_state[keys.PINS]] == [
         f"shop_events.csv, ε = {e}" for e in ("1", "0.37")
     ]
     assert all(one.disclosure is Disclosure.PRIVATE for one in at.session_state[keys.PINS])
-    at.session_state["mean.tabs"] = "Compare"
-    fine(at.run())
+    open_tab(at, "mean", "Compare")
     table = at.dataframe[0]
     assert table.value["ε"].tolist() == ["1", "0.37"]
     assert table.value["Rows left out"].str.endswith("%").all()
@@ -130,11 +127,11 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
 
     assert "shop_events" not in link_of(at)
 
-    fine(at.text_input(key="mean_pin_name").set_value("last year").run())
+    check(at.text_input(key="mean_pin_name").set_value("last year").run())
     assert [one.name for one in at.session_state[keys.PINS]] == ["shop_events.csv, ε = 1", "last year"]
-    fine(at.button(key="mean_pin_remove").click().run())
+    check(at.button(key="mean_pin_remove").click().run())
     assert [one.name for one in at.session_state[keys.PINS]] == ["shop_events.csv, ε = 1"]
-    fine(at.button(key="mean_pins_remove").click().run())
+    check(at.button(key="mean_pins_remove").click().run())
     assert "Nothing is pinned yet" in shown_texts(at)
 
 
@@ -154,32 +151,31 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
 
 
 def test_a_page_without_tabs_lists_its_pins_below() -> None:
-    at = pinned(open_app("Per group"), "per_group")
+    at = pin_answer(open_app("Per group"), "per_group")
     (one,) = at.session_state[keys.PINS]
     assert (one.data, one.rows_lost) == ("Demonstration", None)
-    at.session_state["per_group.tabs"] = "Compare"
-    fine(at.run())
+    open_tab(at, "per_group", "Compare")
     at = go(at, "Start")
     assert [box.label for box in at.expander] == ["Compare"]
     assert not at.dataframe  # What it holds is drawn once it is unfolded.
-    at = pinned(at, "start")
+    at = pin_answer(at, "start")
     at.session_state["start_pinned"] = True
-    fine(at.run())
+    check(at.run())
     # A page lists its own pins only.
     assert len(at.dataframe[0].value) == 1
 
 
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     at = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
-    at = pinned(at, "total")
+    at = pin_answer(at, "total")
     at = go(at, "Choose privately")
     release_copy(at)
     assert at.session_state[keys.PINS] == ()
-    at = pinned(go(at, "Sum and count"), "total")
+    at = pin_answer(go(at, "Sum and count"), "total")
     (beside,) = at.session_state[keys.PINS]
     assert isinstance(beside.disclosure, ReleaseFacts)
     saved_session = session_file.write_file(at.session_state[keys.SESSION_FILE].content)
     assert len(json.loads(saved_session)["pins"]) == 2
     at = go(at, "Choose privately")
-    fine(at.button(key="private_back").click().run())
+    check(at.button(key="private_back").click().run())
     assert [one.disclosure for one in at.session_state[keys.PINS]] == [Disclosure.PRIVATE, beside.disclosure]

@@ -11,34 +11,33 @@ import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
-from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.report import charts, content, plotly_figures
 from dpcore.total.parameters import TotalParameters
-from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields as questions
 from pages.shared.figures import figures
 from tests.pages.driving import (
     begin,
     chart,
+    check,
     errors,
     figure_keys,
-    fine,
-    finished,
+    finish,
     go,
     link_of,
     metrics_of,
     open_app,
+    open_tab,
     shown_texts,
 )
 
 SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 
-def answered(at) -> bool:
+def has_answer(at) -> bool:
     """Whether the page shows an answer: metrics of its card, or a figure."""
     return bool(metrics_of(at)) or bool(figure_keys(at))
 
@@ -54,15 +53,15 @@ JOBS = (
 
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsilon(title):
-    at = finished(open_app(title), *JOBS)
+    at = finish(open_app(title), *JOBS)
     before = shown_texts(at), link_of(at), figure_keys(at)
-    fine(at.run())
+    check(at.run())
     assert (shown_texts(at), link_of(at), figure_keys(at)) == before
     if title in ("Your data", "Reproduce"):  # They ask for no ε.
         return
-    assert answered(at)
+    assert has_answer(at)
     for entered in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
-        fine(at.number_input(key=keys.EPSILON).set_value(entered).run())
+        check(at.number_input(key=keys.EPSILON).set_value(entered).run())
         assert "must lie between 0.000001 and 1,000; got" in errors(at)
         assert not metrics_of(at)
         assert "start_tradeoff" not in figure_keys(at)
@@ -73,13 +72,13 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
         assert f"epsilon={entered:g}" not in link_of(at)
         at = go(at, title)
         assert at.number_input(key=keys.EPSILON).value == entered
-    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
+    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
     # The browser may miss what the first run of a page says, when another begins at once: what every run says must do.
     slider = at.select_slider(key=keys.EPSILON_SLIDER).proto
     assert not slider.set_value
     assert [float(slider.options[int(at)].replace(",", "")) for at in slider.default] == [2.0]
-    at = finished(at, *JOBS)
-    assert answered(at)
+    at = finish(at, *JOBS)
+    assert has_answer(at)
     assert "must lie between" not in errors(at)
 
 
@@ -105,42 +104,30 @@ def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     at = begin(title, **SHOP, **source)
     if tabs:
         at.session_state[tabs] = tab
-    at = finished(at, *JOBS)
+    at = finish(at, *JOBS)
     before = at.number_input(key=key).value
     for entered, shown in ((1.5, "got 1.5"), (1e13, "got 10000000000000"), (-2.0, "got -2")):
-        fine(at.number_input(key=key).set_value(entered).run())
+        check(at.number_input(key=key).set_value(entered).run())
         assert shown in errors(at)
         assert "must be a whole number between" in errors(at)
         assert at.number_input(key=key).value == entered  # it is there to be mended
-        assert answered(at) is stands
-    fine(at.number_input(key=key).set_value(before).run())
-    at = finished(at, *JOBS)
+        assert has_answer(at) is stands
+    check(at.number_input(key=key).set_value(before).run())
+    at = finish(at, *JOBS)
     assert not at.error
-    assert answered(at)
-
-
-def test_a_whole_number_typed_into_a_field_is_one():
-    # A browser sends every number as a float.
-    at = fine(open_app("Mean").number_input(key="mean.own_bound").set_value(7.0).run())
-    assert type(at.session_state[keys.PAGE_PARAMETERS].own_bound) is int
-    assert "Your own bound, 7 rows" in shown_texts(at)
-    assert "own_bound=7&" in link_of(at) + "&"
+    assert has_answer(at)
 
 
 def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
     at = open_app("Sum and count", **SHOP)
-    at.session_state["total.tabs"] = "Four ways to choose a bound"
-    fine(at.run())
-    fine(at.number_input(key="total.runs").set_value(None).run())
+    open_tab(at, "total", "Four ways to choose a bound")
+    check(at.number_input(key="total.runs").set_value(None).run())
     assert "The number of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)
     assert sum("number of runs is empty" in caption.value for caption in at.caption) == 1
     assert at.session_state[keys.PAGE_PARAMETERS].runs == 1000
-    fine(at.number_input(key="total.runs").set_value(300.0).run())
+    check(at.number_input(key="total.runs").set_value(300.0).run())
     assert not errors(at)
     assert at.session_state[keys.PAGE_PARAMETERS].runs == 300
-
-
-# --- pure ---------------------------------------------------------------------------------------------------
 
 
 def test_empty_and_refused_fields_are_named_at_once():
@@ -156,17 +143,6 @@ def test_empty_and_refused_fields_are_named_at_once():
     assert sentences[2].startswith(
         "Your own bound must be a whole number between 1 and 1,000,000,000,000; got 1.5"
     )
-
-
-def test_a_refused_field_is_named_as_on_the_page():
-    _, problems = questions.build_parameters(
-        FactorisationParameters,
-        {"epsilon": 1.0, "max_items": -1.0, "user_ridge": 0.0},
-        {"epsilon": "ε", "max_items": "Items per user", "user_ridge": ""},
-    )
-    items, ridge = (problem.sentence for problem in problems)
-    assert items.startswith("Items per user must be a whole number")
-    assert ridge.startswith("The ridge of users must lie")  # as the field is declared
 
 
 @pytest.mark.parametrize(
@@ -194,21 +170,6 @@ def test_no_sentence_names_a_field_as_python_does(question):
                 assert not is_python or begins == question.field(begins.lower()).subject, problem.sentence
 
 
-def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
-    messages = []
-    monkeypatch.setattr(questions.st, "error", lambda text, icon: messages.append(text))
-    problems = Problems()
-    problems.whole(2, 10**12, num_users=1)
-    problems.positive(constant=-1.0)
-    try:
-        page_run.CURRENT_RUN.set(page_run.PageRun(catalogue.QUESTIONS["multitask"]))
-        questions.show_problems(problems.entries)
-    finally:
-        page_run.CURRENT_RUN.set(None)
-    assert "The number of users must be a whole number between 2 and" in messages[0]
-    assert "Constant must be a finite number above 0" in messages[0]
-
-
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():
     # Were the default 0 put in its place, L = 0 would seem to lie above U = −5.
     _, problems = questions.build_parameters(
@@ -228,9 +189,6 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
     assert {name: type(getattr(parameters, name)) for name in values} == {
         name: type(v) for name, v in values.items()
     }
-
-
-# --- figures as files ---------------------------------------------------------------------------------------
 
 
 def test_a_figure_s_file_says_what_was_asked_and_in_which_units():

@@ -48,7 +48,9 @@ def all_runs():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(name, taken, tmp_path):
+def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
+    name, report_contents, tmp_path
+):
     title, _ = CASES[name]
     at = open_case(name)
     words = raw_texts(at)
@@ -56,7 +58,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(n
         words = words.replace(code.value, "")
     assert not marks(words)
     assert not marks(words_of_numbers(at))
-    content = taken[stem_of(title)]()
+    content = report_contents[stem_of(title)]()
     shown = card_numbers(at, f"{stem_of(title)}_card")
     assert len(shown) >= 2
 

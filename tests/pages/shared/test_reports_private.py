@@ -39,7 +39,7 @@ from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
 from pages.training import release as training_report
-from tests.pages.driving import data, fine, on_file, open_app, release_copy, shown_texts
+from tests.pages.driving import check, data, on_file, open_app, release_copy, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
     MADE,
@@ -50,17 +50,17 @@ from tests.pages.reporting import (
     card_numbers,
     private_page,
     run,
-    settled,
     stem_of,
+    wait_for_searches,
 )
 
 READ = ("mean.variance_source", VarianceSource.FROM_VALUES)
 """A look at private values, which is a person's own choice."""
 
 
-def test_private_numbers_are_left_out_and_that_is_said(taken):
+def test_private_numbers_are_left_out_and_that_is_said(report_contents):
     at = private_page("Mean")
-    content = taken["mean"]()
+    content = report_contents["mean"]()
     histogram = data(at).histogram
     numbers = [value for _, value in card_numbers(at, "mean_card")]
     users, rows = f"{histogram.num_users:,}", f"{histogram.num_rows:,}"
@@ -92,13 +92,13 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     assert json.loads(report_content.write_json(content, MADE, public_only=False))["choice"]["answer"]
 
 
-def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
+def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(report_contents):
     at = private_page("Choose privately")
-    before = taken["private"]()
+    before = report_contents["private"]()
     assert before.releases == ()
-    fine(at.button(key="private_choose").click().run())
-    fine(at.button(key="private_choose").click().run())
-    content = taken["private"]()
+    check(at.button(key="private_choose").click().run())
+    check(at.button(key="private_choose").click().run())
+    content = report_contents["private"]()
     (first, second) = (
         drawn.value
         for selections in at.session_state["private_choice.choices"].values()
@@ -122,10 +122,10 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     assert f"{private.histogram.num_rows:,}" not in public
 
 
-def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
+def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(report_contents, tmp_path):
     at = private_page("Choose privately")
-    settled(release_copy(at, 3.0))
-    content, copy = taken["private"](), data(at)
+    wait_for_searches(release_copy(at, 3.0))
+    content, copy = report_contents["private"](), data(at)
     assert copy.release is not None
     assert content.disclosure == copy.release
     document = json.loads(report_content.write_json(content, MADE, public_only=True))
@@ -137,17 +137,17 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
 
 
-def test_a_public_report_does_not_depend_on_the_private_data(taken):
+def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
     # Two data sets of other sizes, sums and names: apart from nothing, the files are the same.
     at = private_page("Mean")
-    first = taken["mean"]()
+    first = report_contents["mean"]()
     counts = np.array([1, 2, 90, 4000])
     origin = session.Origin(session.UPLOADED)
     dataset = data(at)
     other = type(dataset)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
     at.session_state[keys.LOADED_DATA] = session.LoadedData(other, origin)
-    settled(at)
-    second = taken["mean"]()
+    wait_for_searches(at)
+    second = report_contents["mean"]()
     assert [line.value for line in first.summary] != [line.value for line in second.summary]
     shift = "Figure: When users differ"
     assert shift in remove_private(first).omitted
@@ -163,9 +163,9 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
 
 
 @pytest.mark.parametrize("title", ["Mean", "Sum and count", "Learning under a bound"])
-def test_hostile_names_stay_text(title, taken):
+def test_hostile_names_stay_text(title, report_contents):
     private_page(title)
-    content = taken[stem_of(title)]()
+    content = report_contents[stem_of(title)]()
     page = Reader(report_content.write_html(content, MADE, public_only=False))
     kinds = {tag for tag, _ in page.elements}
     assert not kinds & {"img", "a", "iframe", "svg"}
@@ -232,9 +232,9 @@ def test_no_text_of_a_report_becomes_markup():
 
 
 @pytest.mark.parametrize("public_only", [True, False])
-def test_a_script_holds_no_number_of_private_data(public_only, taken):
+def test_a_script_holds_no_number_of_private_data(public_only, report_contents):
     at = private_page("Mean", READ)
-    script = report_content.write_script(taken["mean"](), MADE, public_only)
+    script = report_content.write_script(report_contents["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
     parameters = [
@@ -251,10 +251,10 @@ def test_a_script_holds_no_number_of_private_data(public_only, taken):
     assert ("evil.example" in script.split("FILES = ")[1].splitlines()[0]) is not public_only
 
 
-def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path):
+def test_the_script_of_private_data_reads_the_persons_own_files(report_contents, tmp_path):
     at = private_page("Learning under a bound")
     shown = card_numbers(at, "learning_card")
-    content = taken["learning"]()
+    content = report_contents["learning"]()
     histogram = data(at).histogram
     (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
         report_document.write_columns(
@@ -267,10 +267,10 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
         assert f"{label}: {value}" in printed
 
 
-def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_path):
+def test_the_script_of_private_values_reads_the_file_that_was_loaded(report_contents, tmp_path):
     at = private_page("Mean", READ)
     shown = card_numbers(at, "mean_card")
-    content = taken["mean"]()
+    content = report_contents["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
     printed = run(report_content.write_script(content, MADE, True), tmp_path).splitlines()
     for label, value in shown:
@@ -316,9 +316,9 @@ def printed_of(content, folder, file, name):
     return run(report_content.write_script(content, MADE, public_only=True), folder).splitlines()
 
 
-def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
+def test_scripts_of_pages_that_need_rows_read_them_from_the_file(report_contents, tmp_path):
     at = private_page("Quantile")
-    content = taken["quantile"]()
+    content = report_contents["quantile"]()
     (tmp_path / data(at).name).write_bytes(PRIVATE_FILE)
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
@@ -327,31 +327,31 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path
         assert f"{number.label}: {number.text}" in printed
 
 
-def test_totals_of_both_signs(taken, tmp_path):
+def test_totals_of_both_signs(report_contents, tmp_path):
     file = ("user,amount\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
     at = on_file(file, "Sum and count")
     at.session_state["total.summed"] = Summed.VALUES
-    fine(at.run())
+    check(at.run())
     at.session_state["total.signed_tabs"] = "Downloads"
-    settled(at)
+    wait_for_searches(at)
     (tmp_path / data(at).name).write_bytes(file)
     assert_script_has_what_the_page_has(
-        at, taken["total_signed"](), answer_of_script(taken["total_signed"](), tmp_path)
+        at, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
     )
     at.session_state["total.lower"], at.session_state["total.upper"] = -5.0, 20.0
     at.session_state["total.objective"] = Measure.RMSE
-    settled(at)
+    wait_for_searches(at)
     assert_script_has_what_the_page_has(
-        at, taken["total_signed"](), answer_of_script(taken["total_signed"](), tmp_path)
+        at, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
     )
-    printed = printed_of(taken["total_signed"](), tmp_path, file, "your-file.csv")
+    printed = printed_of(report_contents["total_signed"](), tmp_path, file, "your-file.csv")
     shown = card_numbers(at, "total_card")
     assert len(shown) == 2
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
 
-def test_regression_on_a_table_of_ones_own(taken, tmp_path):
+def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     rng = np.random.default_rng(5)
     rows = [
         f"p{rng.integers(12)},{rng.choice(['a', 'b', 'c'])},{rng.normal():.3f},{rng.integers(1, 11)}"
@@ -367,10 +367,10 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     at.session_state["regression.loaded"] = loaded
     at.session_state["regression.source"] = DataSource.UPLOAD
     at.session_state["regression.lower"], at.session_state["regression.upper"] = 1.0, 10.0
-    fine(at.run())
+    check(at.run())
     at.session_state["regression.tabs"] = "Downloads"
-    settled(settled(at))
-    content = taken["regression"]()
+    wait_for_searches(wait_for_searches(at))
+    content = report_contents["regression"]()
     printed = printed_of(content, tmp_path, file, "your-table.csv")
     shown = card_numbers(at, "regression_card")
     assert len(shown) == 2
@@ -414,8 +414,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 
 
 @pytest.mark.parametrize(
-    ("list_lines", "noun"),
-    [(regression_report.list_lines, "labels"), (training_report.list_lines, "rows")],
+    ("list_lines", "noun"), [(regression_report.list_lines, "labels"), (training_report.list_lines, "rows")]
 )
 def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""

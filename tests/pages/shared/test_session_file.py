@@ -38,9 +38,10 @@ from pages.shared.session.session_file import Content
 from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
+    check,
     data,
+    enter_range,
     errors,
-    fine,
     go,
     new_app,
     on_file,
@@ -183,9 +184,6 @@ def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pyte
     assert read_json(content).content.own_tables["regression"].dataset == TABLE
 
 
-# --- Fields -----------------------------------------------------------------------------------------------------------
-
-
 def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
     """What a person may enter into a field."""
     names, first = question.fields[name].options, question.first(name)
@@ -270,7 +268,7 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
     assert len(sentences) == 8
 
 
-def number(content: Any) -> Any:
+def get_number(content: Any) -> Any:
     """The number drawn, as the file holds it."""
     return content["drawn"]["private_choice"][SECRET.histogram.digest][0]
 
@@ -313,15 +311,15 @@ def number(content: Any) -> Any:
         (lambda f: f["files"][0].pop("columns"), "columns is missing"),
         (lambda f: f.update(files=[f["files"][0]] * 21), "20"),
         (lambda f: f["accounts"][""].clear(), "does not stand on the account"),
-        (lambda f: number(f).update(value=17.5), "cannot be drawn"),
-        (lambda f: number(f).update(epsilon=0.5), "guarantees"),
-        (lambda f: number(f).update(mechanism="discrete Laplace"), "guarantees"),
-        (lambda f: number(f).update(largest=0), "whole number from 1"),
-        (lambda f: number(f).update(factor=None), "a guess goes with a factor"),
-        (lambda f: number(f)["condition"].update(price=-1), "price must lie"),
-        (lambda f: number(f).update(number="mode"), "one of smooth"),
-        (lambda f: number(f).update(number=[]), "one of smooth"),
-        (lambda f: f["drawn"]["private_choice"].update({SECRET.histogram.digest: 2 * [number(f)]}),
+        (lambda f: get_number(f).update(value=17.5), "cannot be drawn"),
+        (lambda f: get_number(f).update(epsilon=0.5), "guarantees"),
+        (lambda f: get_number(f).update(mechanism="discrete Laplace"), "guarantees"),
+        (lambda f: get_number(f).update(largest=0), "whole number from 1"),
+        (lambda f: get_number(f).update(factor=None), "a guess goes with a factor"),
+        (lambda f: get_number(f)["condition"].update(price=-1), "price must lie"),
+        (lambda f: get_number(f).update(number="mode"), "one of smooth"),
+        (lambda f: get_number(f).update(number=[]), "one of smooth"),
+        (lambda f: f["drawn"]["private_choice"].update({SECRET.histogram.digest: 2 * [get_number(f)]}),
          "does not stand on the account"),
     ],
 )  # fmt: skip
@@ -451,39 +449,35 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
     assert session_read.own_tables["training"].dataset == table.dataset
 
 
-# --- In the app -------------------------------------------------------------------------------------------------------
-
-
-def saved(at: Any) -> bytes:
+def write_session(at: Any) -> bytes:
     """What the button in the sidebar writes."""
     return session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
 
 
-def opened(at: Any, content: bytes) -> Any:
+def open_session(at: Any, content: bytes) -> Any:
     at = go(at, "Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Session").run())
-    return fine(at.file_uploader[0].upload("session.json", content).run())
+    check(at.segmented_control(key="your_data.data_source").set_value("Session").run())
+    return check(at.file_uploader[0].upload("session.json", content).run())
 
 
 def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
     at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
-    fine(at.number_input(key="mean.lower").set_value(3.0).run())
-    fine(at.number_input(key="mean.upper").set_value(80.0).run())
-    fine(at.number_input(key="epsilon").set_value(0.37).run())
-    before = saved(at)
+    enter_range(at, 3.0, 80.0)
+    check(at.number_input(key="epsilon").set_value(0.37).run())
+    before = write_session(at)
     assert json.loads(before)["label"] == Disclosure.PRIVATE.label
     digest = data(at).histogram.digest
     at.session_state[keys.LEDGERS] = {digest: Ledger().add(FACTS)}
-    fine(at.run())
+    check(at.run())
     assert "Spent on these data: ε = 0.25" in shown_texts(at)
-    after = saved(at)
+    after = write_session(at)
 
-    new = opened(open_app("Your data"), after)
+    new = open_session(open_app("Your data"), after)
     assert data(new) == data(at)
     assert "In use: shop_events.csv" in shown_texts(new)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
     # The file that was saved before the release takes nothing off the account.
-    new = opened(new, before)
+    new = open_session(new, before)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
     new = go(new, "Mean")
     assert [new.number_input(key=key).value for key in ("mean.lower", "mean.upper", "epsilon")] == [
@@ -492,7 +486,7 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
         0.37,
     ]
     assert new.session_state["epsilon_slider"] == 0.3
-    new = opened(new, after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
+    new = open_session(new, after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
     assert "not those that were saved" in errors(new)
     assert "Nothing was changed" in errors(new)
     assert data(new) == data(at)
@@ -502,10 +496,10 @@ def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    fine(at.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
+    check(at.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
     at = use(at)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
-    new = opened(open_app("Your data"), saved(at))
+    new = open_session(open_app("Your data"), write_session(at))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
@@ -523,13 +517,13 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     at = open_app("Training")
     at.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
     at.session_state["training.source"], at.session_state["training.runs"] = DataSource.UPLOAD, 2
-    fine(at.run())
+    check(at.run())
     at.number_input(key="training.range_low_age").set_value(0.0)
     at.number_input(key="training.range_high_age").set_value(10.0)
-    fine(at.run())
+    check(at.run())
     at.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
-    fine(at.run())
-    new = opened(open_app("Your data"), saved(at))
+    check(at.run())
+    new = open_session(open_app("Your data"), write_session(at))
     assert "Training: 1 release, to be downloaded there" in shown_texts(new)
     new = go(new, "Training")
     assert "Data of this page: **own.csv**" in shown_texts(new)
@@ -538,7 +532,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
-    at = fine(new_app("Your data").run())
-    fine(at.segmented_control(key="your_data.data_source").set_value("Session").run())
+    at = check(new_app("Your data").run())
+    check(at.segmented_control(key="your_data.data_source").set_value("Session").run())
     assert not at.file_uploader
     assert "public demo" in shown_texts(at)

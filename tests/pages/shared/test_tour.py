@@ -29,9 +29,10 @@ from pages.shared.screen import strip
 from pages.shared.session import links, session, session_file, tour
 from tests.pages.driving import (
     address_of,
+    check,
     data,
+    enter_range,
     errors,
-    fine,
     go,
     new_app,
     on_data,
@@ -51,9 +52,6 @@ def answer_at(name: str, value: Any = None) -> str:
     (question,) = [q for q in STOPS if q.name == name]
     step = tour.step_of(question)
     return step.answer(step.origin.load(), step.parameters_at(step.goal if value is None else value))
-
-
-# --- Steps ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() -> None:
@@ -150,7 +148,6 @@ def test_the_sum_cuts_as_many_users_as_its_rule_says() -> None:
 
 def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
     pairs = samples.load("shop-events").pairs
-    assert pairs is not None
     first = np.r_[True, np.diff(pairs.user_codes) != 0]
     starts = np.flatnonzero(first)
     counts = np.diff(np.r_[starts, pairs.user_codes.size])
@@ -244,7 +241,7 @@ def state() -> Iterator[dict[str, Any]]:
         yield session_state
 
 
-def held_of(state: dict[str, Any]) -> dict[str, Any]:
+def read_entries(state: dict[str, Any]) -> dict[str, Any]:
     """What a person entered and brought."""
     return {key: state.get(key) for key in ENTERED}
 
@@ -255,13 +252,13 @@ ENTERED = (
 )  # fmt: skip
 
 
-def everything(state: dict[str, Any]) -> str:
+def join_state(state: dict[str, Any]) -> str:
     """All that a step shows of the session, as text: but for the tour's own account of what was before."""
     return str({key: value for key, value in state.items() if key not in (keys.TOUR, keys.LEDGERS)})
 
 
 def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
-    before, loaded = held_of(state), session.get_loaded()
+    before, loaded = read_entries(state), session.get_loaded()
     tour.begin()
     for number in (*range(1, len(STOPS) + 1), 5):
         tour.go_to_step(number)
@@ -269,14 +266,14 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
         assert tour.has_step_data(step)
         assert state[keys.EPSILON] == step.parameters.epsilon
         assert state[keys.TOUR_GOES_TO] == STOPS[number - 1].path
-        assert "secret" not in everything(state)
+        assert "secret" not in join_state(state)
         assert "89" not in {str(value) for value in state.values()}
         # What has data of its own, and what was spent, the tour does not touch.
         assert state["regression.residual_variance"] == 5.0
         assert state[keys.LEDGERS] == before[keys.LEDGERS]
     state["learning.vc_dimension"] = 44  # What is entered on the tour does not stay.
     tour.end()
-    assert held_of(state) == before
+    assert read_entries(state) == before
     assert session.get_loaded() == loaded
     assert state["learning.vc_dimension"] != 44
     assert session.get_tour() is None
@@ -346,9 +343,6 @@ def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -
     assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
 
 
-# --- The address ------------------------------------------------------------------------------------------------------
-
-
 def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str, Any]) -> None:
     tour.begin()
     tour.go_to_step(2)
@@ -395,49 +389,19 @@ def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, 
     assert session.get_loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
 
 
-# --- The bar ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
-    tour.begin()
-    now = session.get_tour()
-    assert now is not None
-    start, mean = STOPS[:2]
-    step = tour.step_of(start)
-    bar_text = strip.write_text(start, start, step, now, "")
-    assert "step 1 of 7" in bar_text
-    assert step.question in bar_text
-    assert strip.HINT in bar_text
-    assert "brings back **secret.csv** and your settings" in bar_text.replace("\\", "")
-    named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
-    assert "brings back **secret.csv**." in strip.write_text(start, start, step, named_only, "").replace(
-        "\\", ""
-    )
-    long = replace(now.saved_state.loaded_data, dataset=replace(SECRET, name="x" * 200))
-    of_long = replace(now, saved_state=replace(now.saved_state, loaded_data=long))
-    assert len(strip.write_text(start, start, step, of_long, "")) < len(bar_text) + 20
-    assert strip.write_text(start, start, step, now, "Because.").endswith("Because.")
-    away = strip.write_text(mean, start, step, now, "")
-    assert "waits on **Start**" in away
-    assert "secret.csv" in away.replace("\\", "")
-    session.put_in_use(session.LoadedData(SECRET, UPLOAD))
-    assert "Other data are in use" in strip.write_text(start, start, step, now, "")
-
-
-def followed(at: AppTest) -> AppTest:
+def follow(at: AppTest) -> AppTest:
     """Stay on the page that the app itself went to: `AppTest` goes back to the one that was asked for last."""
     at._page_hash = ""
-    return fine(at.run())
+    return check(at.run())
 
 
 def test_the_tour_on_the_real_pages() -> None:
     at = on_data(SECRET, "Mean")
-    fine(at.number_input(key="mean.lower").set_value(2.0).run())
-    fine(at.number_input(key="mean.upper").set_value(40.0).run())
-    fine(go(at, "Start").button(key="tour_begin").click().run())
+    enter_range(at, 2.0, 40.0)
+    check(go(at, "Start").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
         step = tour.step_of(question)
-        followed(at)
+        follow(at)
         assert [title.value for title in at.title] == [question.heading or question.title]
         assert f"step {number} of 7" in shown_texts(at)
         assert "brings back: secret.csv" in shown_texts(at)
@@ -447,28 +411,28 @@ def test_the_tour_on_the_real_pages() -> None:
         assert strip.HINT in shown_texts(at)
         widget = f"{question.widgets[step.field]}"
         if step.field == "epsilon":
-            fine(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
+            check(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
         elif question.name == "start":
-            fine(at.number_input(key=widget).set_value(float(step.goal)).run())
+            check(at.number_input(key=widget).set_value(float(step.goal)).run())
         elif question.name == "learning":
-            fine(at.button(key="tour_answer").click().run())
+            check(at.button(key="tour_answer").click().run())
             assert answer_at("learning") in shown_texts(at)
-            fine(at.slider(key=widget).set_value(step.goal).run())
+            check(at.slider(key=widget).set_value(step.goal).run())
         else:
-            fine(at.number_input(key=widget).set_value(step.goal).run())
+            check(at.number_input(key=widget).set_value(step.goal).run())
         assert strip.HINT not in shown_texts(at)
         assert answer_at(question.name) in shown_texts(at)
         assert tour.OTHERWISE not in shown_texts(at)
         if number < len(STOPS):
-            fine(at.button(key="tour_next").click().run())
+            check(at.button(key="tour_next").click().run())
     release_copy(at)
-    fine(at.run())
+    check(at.run())
     assert "Other data are in use than those of this step" in shown_texts(at)
-    fine(at.button(key="tour_again").click().run())
+    check(at.button(key="tour_again").click().run())
     assert data(at).release is None
-    fine(go(at, "Quantile"))
+    check(go(at, "Quantile"))
     assert "The tour waits on **Choose privately**" in shown_texts(at)
-    followed(fine(at.button(key="tour_end").click().run()))
+    follow(check(at.button(key="tour_end").click().run()))
     assert at.title[0].value == STOPS[0].heading
     assert data(at) is SECRET
     go(at, "Mean")
@@ -479,7 +443,7 @@ def test_the_tour_on_the_real_pages() -> None:
 def test_an_address_leads_to_a_step() -> None:
     at = new_app("Start")
     at.query_params["tour"] = "3"
-    followed(fine(at.run()))
+    follow(check(at.run()))
     assert at.title[0].value == STOPS[2].title
     assert "step 3 of 7" in shown_texts(at)
     at = open_app("Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2")

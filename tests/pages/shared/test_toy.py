@@ -26,13 +26,14 @@ from tests.pages.driving import (
     ROOT,
     SHOP_EVENTS,
     chart,
+    check,
     data,
     errors,
-    fine,
-    finished,
+    finish,
     go,
     link_of,
     open_app,
+    open_tab,
     shown_texts,
     upload,
     use,
@@ -85,12 +86,7 @@ def st_state() -> Any:
 
 def do(at: AppTest, command: str) -> AppTest:
     at.session_state["test_command"] = command
-    return fine(at.run())
-
-
-def on_tab(at: AppTest, name: str) -> AppTest:
-    at.session_state["toy.tabs"] = name
-    return fine(at.run())
+    return check(at.run())
 
 
 def value(at: AppTest, name: str) -> Any:
@@ -99,7 +95,7 @@ def value(at: AppTest, name: str) -> Any:
 
 def test_it_is_in_the_sidebar_and_among_start_s_advice(toy: Any) -> None:
     at = open_app("Start")
-    fine(at.get_by_key("start.release").set_value("A count of heavy users").run())
+    check(at.get_by_key("start.release").set_value("A count of heavy users").run())
     assert toy.sentence in shown_texts(at)
     at = go(at, "Heavy users")
     assert at.title[0].value == "Heavy users"
@@ -107,7 +103,9 @@ def test_it_is_in_the_sidebar_and_among_start_s_advice(toy: Any) -> None:
     assert at.number_input(key="toy.usual_value").label == "A usual value"
     assert at.segmented_control(key="toy.shown").options == ["Users", "Their share"]
     assert [entry["name"] for entry in chart(at, "toy_users")["data"]] == ["Users"]
-    assert [entry["name"] for entry in chart(on_tab(at, "Their share"), "toy_share")["data"]] == ["Share"]
+    assert [entry["name"] for entry in chart(open_tab(at, "toy", "Their share"), "toy_share")["data"]] == [
+        "Share"
+    ]
 
 
 def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
@@ -127,26 +125,17 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert origin.name == "zipf"
 
 
-def test_what_is_wrong_with_a_field_is_said(toy: Any) -> None:
-    at = open_app("Heavy users")
-    at.number_input(key="toy.usual_value").set_value(None)
-    fine(at.number_input(key="toy.rows").set_value(0.5).run())
-    assert "The usual value is empty" in errors(at)
-    assert "must be a whole number between" in errors(at)
-    assert not numbers_shown(at, "toy_card")
-
-
 def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
     assert "computed from private data" in shown_texts(at)
     at.number_input(key="toy.rows").set_value(17.0)
     at.number_input(key="toy.own_rows").set_value(19.0)
-    fine(at.number_input(key="toy.usual_value").set_value(0.137).run())
+    check(at.number_input(key="toy.usual_value").set_value(0.137).run())
     at.segmented_control(key="toy.shown").set_value(
         toy.fields["shown"].options and list(toy.fields["shown"].options)[1]
     )
-    fine(on_tab(at, "Simulation").button(key="toy_simulate").click().run())
-    at = finished(at, "toy.job")
+    check(open_tab(at, "toy", "Simulation").button(key="toy_simulate").click().run())
+    at = finish(at, "toy.job")
     assert "50 runs." in shown_texts(at)
     job: jobs.Job = value(at, "job")
     assert "0.137" in link_of(at)
@@ -173,13 +162,15 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     assert value(at, "shown").value == "share"  # public
 
 
-def test_report_script_and_code(toy: Any, taken: dict[str, Any], tmp_path: Any, monkeypatch: Any) -> None:
+def test_report_script_and_code(
+    toy: Any, report_contents: dict[str, Any], tmp_path: Any, monkeypatch: Any
+) -> None:
     at = open_app("Heavy users", link="1", data="shop-events", epsilon="1", rows="3")
-    fine(at.button(key="toy_card" + keys.CARD_CODE).click().run())
+    check(at.button(key="toy_card" + keys.CARD_CODE).click().run())
     assert any("import" in str(block.value) for block in at.code), "no program"
-    on_tab(at, "Downloads")
+    open_tab(at, "toy", "Downloads")
     ((label, number),) = numbers_shown(at, "toy_card")
-    content = taken["toy"]()
+    content = report_contents["toy"]()
     document = json.loads(report_content.write_json(content, MADE, public_only=False))
     assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
     page = report_content.write_html(content, MADE, public_only=False)

@@ -24,9 +24,9 @@ from pages.start import contents
 from tests.pages.driving import (
     answer_of,
     chart,
+    check,
     data,
     errors,
-    fine,
     go,
     link_of,
     open_app,
@@ -84,7 +84,7 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
     said = [[name, text] for name, text, _ in shown["parts"]]
     assert said == [["Bias", wording.percent(lost[0])], ["Noise", wording.percent(noise[0])]]
     # The handle lets go of a bound; any number may be entered.
-    fine(at.number_input(key="start.bound").set_value(137.0).run())
+    check(at.number_input(key="start.bound").set_value(137.0).run())
     ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Your own bound")
     assert (x, y) == (137.0, pytest.approx(off_by(histogram, 137)[2][0]))
     assert f"With **137 rows** a count is off by **{wording.percent(y)}**" in shown_texts(at)
@@ -93,7 +93,7 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
 def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     at = open_app("Start")
     before = chart(at, "start_tradeoff")
-    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
+    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
     after = chart(at, "start_tradeoff")
     ratio = setting.DEFAULT_EPSILON / 10.0
     assert trace(after, "Noise")[1] == pytest.approx(trace(before, "Noise")[1] * ratio)
@@ -101,30 +101,19 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     assert after["layout"]["xaxis"]["range"] == before["layout"]["xaxis"]["range"]
     # A bound whose error is above the axis is said.
     at.number_input(key="start.bound").set_value(50.0)
-    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
+    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
     ((_,), (error,)) = trace(chart(at, "start_tradeoff"), "Your own bound")
     assert error > 1.0
     assert "your own bound" in shown_texts(at).partition("Outside the axes: ")[2]
     assert "Axis range* widens" not in shown_texts(at)  # Of the error, the axis ends where it does.
 
 
-def test_an_empty_epsilon_gives_a_sentence_and_the_link_goes_without():
-    at = open_app("Start")
-    fine(at.number_input(key=keys.EPSILON).set_value(None).run())
-    assert "ε is empty. Enter a number" in errors(at)
-    assert "epsilon" not in link_of(at)
-    assert at.selectbox(key="start.release").options  # The way to a page stays.
-    fine(at.number_input(key=keys.EPSILON).set_value(2.0).run())
-    assert not errors(at)
-    assert chart(at, "start_tradeoff")["data"]
-
-
 def test_epsilon_is_there_on_the_first_run_of_the_next_page():
     at = open_app("Start")
-    fine(at.number_input(key=keys.EPSILON).set_value(0.37).run())
+    check(at.number_input(key=keys.EPSILON).set_value(0.37).run())
     for title in ("Mean", "Sum and count", "Start"):
         at.switch_page(page_path(title))
-        fine(at.run())  # Once: on the second run Streamlit has brought the value over by itself.
+        check(at.run())  # Once: on the second run Streamlit has brought the value over by itself.
         assert at.number_input(key=keys.EPSILON).value == 0.37
         assert at.select_slider(key=keys.EPSILON_SLIDER).value == 0.3
         assert not errors(at)
@@ -132,8 +121,8 @@ def test_epsilon_is_there_on_the_first_run_of_the_next_page():
 
 def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_bound():
     at = open_app("Start")
-    fine(at.number_input(key="start.bound").set_value(50.0).run())
-    fine(at.get_by_key("start.several").set_value("Yes").run())
+    check(at.number_input(key="start.bound").set_value(50.0).run())
+    check(at.get_by_key("start.several").set_value("Yes").run())
     go(at, "Mean")
     go(at, "Start")
     assert at.number_input(key="start.bound").value == 50.0
@@ -143,21 +132,13 @@ def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_
     assert SECRET.name in shown_texts(at)
 
 
-def test_data_of_one_size_are_drawn():
-    at = open_app("Mean")
-    for size, users in ((1, 1), (1, 7), (10**12, 3)):
-        few = Dataset("few", "", Disclosure.PRIVATE, ContributionHistogram([size], [users]))
-        go(with_data(go(at, "Mean"), few), "Start")
-        assert chart(at, "start_tradeoff")["data"]
-
-
 def test_numbers_from_private_data_say_so_and_so_does_the_figure():
     at = go(with_data(open_app("Mean"), SECRET), "Start")
     assert any("computed from private data" in element.value for element in at.main.markdown)
     notes = chart(at, "start_tradeoff")["layout"]["annotations"]
     assert [note["text"].replace("<br>", " ") for note in notes] == [data(at).disclosure.label]
     # A bound that is dragged along its curve may be read off it.
-    fine(at.number_input(key="start.bound").set_value(7.0).run())
+    check(at.number_input(key="start.bound").set_value(7.0).run())
     assert "With **7 rows**" in shown_texts(at)
     assert "bound" not in link_of(at)
     at = open_app("Start")
@@ -187,40 +168,21 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     links = [button.proto.label for button in at.get("page_link")]
     assert "Bring your data" in links
     assert not [label for label in links if label.startswith("Go to")]
-    fine(at.get_by_key("start.several").set_value("No").run())
+    check(at.get_by_key("start.several").set_value("No").run())
     assert contents.ADVICE["No"] in shown_texts(at)
-    fine(at.get_by_key("start.kind").set_value("A model").run())
+    check(at.get_by_key("start.kind").set_value("A model").run())
     assert at.selectbox(key="start.release").options == contents.list_releases("A model")
-    fine(at.get_by_key("start.kind").set_value("Numbers").run())
+    check(at.get_by_key("start.kind").set_value("Numbers").run())
     mean, groups = catalogue.page("Mean"), catalogue.page("Per group")
-    fine(at.selectbox(key="start.release").set_value(mean.release).run())
+    check(at.selectbox(key="start.release").set_value(mean.release).run())
     assert "Go to Mean" in [link.proto.label for link in at.get("page_link")]
     assert f"**Mean:** {mean.sentence}" in shown_texts(at)
     # The data in use have no groups.
-    fine(at.selectbox(key="start.release").set_value(groups.release).run())
+    check(at.selectbox(key="start.release").set_value(groups.release).run())
     assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(at)
     # What is no number is not offered once models are asked for.
-    fine(at.get_by_key("start.kind").set_value("A model").run())
+    check(at.get_by_key("start.kind").set_value("A model").run())
     assert at.selectbox(key="start.release").value is None
-
-
-def test_a_link_keeps_the_bound_on_public_data():
-    at = open_app("Start", link="1", data="online-retail-lines", epsilon="7")
-    at.session_state["start.bound"] = 137.0
-    fine(at.run())
-    fields = dict(parse_qsl(urlsplit(link_of(at)).query))
-    assert fields["bound"] == "137"
-    again = open_app("Start", **fields)
-    assert again.session_state["start.bound"] == 137
-    assert again.session_state[keys.LINK_PROBLEMS] == ()
-    bad = open_app("Start", link="1", bound="0", epsilon="7")
-    assert "bound" in str(bad.session_state[keys.LINK_PROBLEMS])
-    assert bad.session_state[keys.EPSILON] == 7.0
-    # What is typed in its place is named, and the rest of the page stands.
-    at.number_input(key="start.bound").set_value(-3.0)
-    at.run()
-    assert "own bound" in errors(at)
-    assert chart(at, "start_tradeoff")["data"]
 
 
 def test_what_invented_users_teach_is_so():
@@ -242,15 +204,15 @@ def test_what_invented_users_teach_is_so():
 
 def test_invented_users_are_shown_and_the_data_in_use_stay():
     at = go(with_data(open_app("Mean"), SECRET), "Start")
-    fine(at.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
+    check(at.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
     assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best.max_total
     assert answer_of(at, "start_card")["copied"] == f"{expected:g}"
     assert not any("computed from private data" in element.value for element in at.main.markdown)
     assert data(at).digest == SECRET.digest
     # Their bound is in the link, and that of private data comes not with it.
-    fine(at.number_input(key="start.bound").set_value(21.0).run())
+    check(at.number_input(key="start.bound").set_value(21.0).run())
     fields = dict(parse_qsl(urlsplit(link_of(at)).query))
     assert (fields["users"], fields["bound"]) == ("one heavy user", "21")
-    fine(at.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
+    check(at.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
     assert any("computed from private data" in element.value for element in at.main.markdown)

@@ -30,7 +30,6 @@ from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import cache as cache_of_pages
 from pages.shared.base import keys
-from pages.shared.fields import jobs
 from pages.shared.report import report_content
 from pages.shared.server import access
 from pages.training import question as limits
@@ -42,10 +41,10 @@ from tests.pages.driving import (
     answer_of,
     begin,
     chart,
+    check,
     errors,
     figure_keys,
-    fine,
-    finished,
+    finish,
     go,
     link_of,
     metrics_of,
@@ -67,26 +66,26 @@ MADE = PARAMETERS.generator.generate()
 JOB = "training.runs_job"
 
 
-def settled(at: AppTest) -> AppTest:
+def wait_for_runs(at: AppTest) -> AppTest:
     """Wait for the runs beside the page, as the polling fragment does in a browser."""
-    return finished(at, JOB)
+    return finish(at, JOB)
 
 
-def opened(**changes: str) -> AppTest:
-    return settled(begin(TITLE, **(LINK | changes)))
+def open_small(**changes: str) -> AppTest:
+    return wait_for_runs(begin(TITLE, **(LINK | changes)))
 
 
 def open_tab(at: AppTest, tab: str) -> AppTest:
     at.session_state["training.tabs"] = tab
-    return settled(fine(at.run()))
+    return wait_for_runs(check(at.run()))
 
 
-def release(at: AppTest) -> AppTest:
-    fine(at.button(key="training_release").click().run())
-    return finished(at, "training.release_job")
+def release_model(at: AppTest) -> AppTest:
+    check(at.button(key="training_release").click().run())
+    return finish(at, "training.release_job")
 
 
-def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
+def make_experiment(parameters: TrainingParameters = PARAMETERS) -> Experiment:
     return parameters.make_experiment(
         prepare_rows(MADE.dataset.table, MADE.scaling, parameters.positive_above)
     )
@@ -94,19 +93,21 @@ def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
 
 @cache
 def references(parameters: TrainingParameters) -> References:
-    solutions = experiment.compute_references(question(parameters))
+    solutions = experiment.compute_references(make_experiment(parameters))
     assert solutions is not None
     return solutions
 
 
 @cache
-def filled(parameters: TrainingParameters) -> Table:
-    return experiment.fill_table(question(parameters).make_empty_table())
+def run_table(parameters: TrainingParameters) -> Table:
+    return experiment.fill_table(make_experiment(parameters).make_empty_table())
 
 
-def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingSolution:
+def build_solution(
+    parameters: TrainingParameters = PARAMETERS, table: Table | None = None
+) -> TrainingSolution:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    return TrainingSolution(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
+    return TrainingSolution(loaded, parameters, Runs(table or run_table(parameters), references(parameters)))
 
 
 def answer_for(solution: TrainingSolution) -> Answer:
@@ -115,17 +116,14 @@ def answer_for(solution: TrainingSolution) -> Answer:
 
 @pytest.fixture(scope="module")
 def full_solution() -> TrainingSolution:
-    table = filled(PARAMETERS)
+    table = run_table(PARAMETERS)
     close = decision.plan_close_call(table)
     decided = None if close is None else experiment.fill_table(close.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     return TrainingSolution(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close_table=decided))
 
 
-# --- pure ---------------------------------------------------------------------------------------------------
-
-
-def drawn(figure, name: str):
+def read_curve(figure, name: str):
     (plot_trace,) = [t for t in figure.data if t.name == name]
     return np.asarray(plot_trace.x), np.asarray(plot_trace.y)
 
@@ -138,22 +136,22 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
         cells = full_solution.table.find_cells(method)
-        x, y = drawn(figure, name)
+        x, y = read_curve(figure, name)
         assert x == pytest.approx(full_solution.reaches[cells])
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
     floor, guess, *_ = full_solution.average_references(measure, over)
-    assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
-    assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
+    assert read_curve(figure, "No privacy")[1] == pytest.approx([floor] * 2)
+    assert read_curve(figure, "Guessing")[1] == pytest.approx([guess] * 2)
     (followed,) = full_solution.table.find_cells(Method.FOLLOWED)
-    assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
+    assert read_curve(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
     *_, quiet, unclipped = full_solution.average_references(measure, over)
-    assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
-    assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
+    assert read_curve(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
+    assert read_curve(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
     sizes = full_solution.table.experiment.train.sizes
-    h, weight = drawn(figure, "W, the heaviest user's share")
+    h, weight = read_curve(figure, "W, the heaviest user's share")
     by_hand = [
         np.minimum(max(bound, 1.0), sizes).max() / np.minimum(max(bound, 1.0), sizes).sum() for bound in h
     ]
@@ -164,7 +162,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
 
 
 def test_the_axis_stays_while_the_budget_moves(full_solution):
-    other = view(replace(PARAMETERS, epsilon=7.0, runs=3))
+    other = build_solution(replace(PARAMETERS, epsilon=7.0, runs=3))
     assert other.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
         assert plots.choose_limits(other, measure, ScoreUnit.ROWS) == plots.choose_limits(
@@ -180,7 +178,7 @@ def with_loss(solution: TrainingSolution, cell: Cell, loss: float) -> TrainingSo
     """What was found, but with another loss of a method at a bound."""
     scores = solution.table.scores.copy()
     scores[solution.cells.index(cell), :, :, :, 0] = loss
-    return view(solution.parameters, Table(solution.table.experiment, scores))
+    return build_solution(solution.parameters, Table(solution.table.experiment, scores))
 
 
 def test_the_card_says_what_the_runs_found(full_solution):
@@ -212,13 +210,13 @@ def test_the_card_says_what_the_runs_found(full_solution):
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip
     assert "An adaptive bound needs no choice" in answer_for(private).detail
-    weak = answer_for(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
+    weak = answer_for(build_solution(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
     assert "hardly any protection" in weak.detail
 
 
 def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
-    small = view(parameters, Table(question(parameters), full_solution.table.scores))
+    small = build_solution(parameters, Table(make_experiment(parameters), full_solution.table.scores))
     guess = small.runs.references.guessing[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
@@ -227,7 +225,7 @@ def test_a_budget_that_is_too_small_is_said_so(full_solution):
     ):
         sway = np.array([-0.05, 0.02, 0.03])
         scores[:, :, 1, 0, 0] = (guess + sway + more)[np.arange(9) % 3]
-        solution = view(small.parameters, Table(small.table.experiment, scores))
+        solution = build_solution(small.parameters, Table(small.table.experiment, scores))
         assert (solution.is_useless, solution.is_unclear) == (more > 1, more < 1)
         answer = answer_for(solution)
         assert answer.headline == headline
@@ -245,7 +243,7 @@ def test_other_losses_paces_and_relations_are_drawn(full_solution):
         {"pace": Pace.ENTERED, "steps": 5, "neighbours": Neighbours.REPLACE_VALUES},
         {"loss": LossKind.HINGE, "neighbours": Neighbours.REPLACE_USER},
     ):
-        other = view(replace(PARAMETERS, runs=3, **changes))
+        other = build_solution(replace(PARAMETERS, runs=3, **changes))
         names = {
             t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
         }
@@ -257,21 +255,21 @@ def test_other_losses_paces_and_relations_are_drawn(full_solution):
 
 def test_labels_on_one_side_are_an_input_error():
     with pytest.raises(InvalidInput, match="nothing to tell apart"):
-        question(replace(PARAMETERS, positive_above=3.0))
+        make_experiment(replace(PARAMETERS, positive_above=3.0))
 
 
 def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
     experiment.fill_table(
-        question(parameters).make_empty_table(), on_update=seen.append, should_stop=lambda: bool(seen)
+        make_experiment(parameters).make_empty_table(), on_update=seen.append, should_stop=lambda: bool(seen)
     )
-    first = view(parameters, seen[0])
+    first = build_solution(parameters, seen[0])
     assert (first.table.runs_done.min(), first.table.runs_done.max()) == (0, 10)
     figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
-    assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
+    assert np.isfinite(read_curve(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
-    assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
+    assert not np.isfinite(read_curve(figure, "Smooth weights")[1].astype(float)).any()
     whole_figure = plotly_figures.draw(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     answer = answer_for(first)
@@ -291,13 +289,10 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
     assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).choice()
 
 
-# --- the page -----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def page() -> AppTest:
     """One session for the tests of the wiring; each leaves the settings as they were."""
-    return opened()
+    return open_small()
 
 
 def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -> None:
@@ -339,7 +334,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
         Measure.ACCURACY,
         ScoreUnit.USERS,
     )
-    fine(at.run())
+    check(at.run())
     drawn_means = full_solution.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
     assert_methods(chart(at, "training_methods_accuracy"), full_solution, drawn_means)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
@@ -351,9 +346,9 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
 def test_a_slider_moved_back_has_its_answer_at_once(page):
     at = open_tab(page, "Behind the answer")
     before, result = shown_texts(at), at.session_state[JOB].result
-    settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
+    wait_for_runs(check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert shown_texts(at) != before
-    fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(1.0).run())
+    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(1.0).run())
     assert at.session_state[JOB].result is result  # nothing was started
     assert shown_texts(at) == before
 
@@ -380,17 +375,17 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     monkeypatch.setattr(experiment, "fill_table", fill)
     sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "splits": "1"}
     # The first is stopped early; the second goes on; the third has it all.
-    first = settled(open_app(TITLE, **sample))
+    first = wait_for_runs(open_app(TITLE, **sample))
     made = first.session_state[JOB].result
-    second = settled(open_app(TITLE, **sample))
+    second = wait_for_runs(open_app(TITLE, **sample))
     assert 0 < made.table.runs_done.sum() < 2 * len(made.table.experiment.cells)
     assert begun == [0, int(made.table.runs_done.sum())]
     assert "2 runs of every method at every bound" in shown_texts(second)
-    third = fine(open_app(TITLE, **sample))
+    third = check(open_app(TITLE, **sample))
     assert len(begun) == 2
     assert "2 runs of every method at every bound" in shown_texts(third)
     # Generated data and uploads stay with their session.
-    generated = settled(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
+    generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
     known = cache_of_pages.answers(JOB, True, training_answer.MAX_TABLES)
     assert known.get(third.session_state[JOB].question) is not None
@@ -407,19 +402,19 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(opendp.Measurement, "__call__", fails)
-        release(at)
+        release_model(at)
     assert "The sampler broke off" in errors(at)
     assert "1 release of these rows that ended in an error" in shown_texts(at)
-    release(at)
+    release_model(at)
     (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
     assert len(model) == 3
     assert "ε = 2, δ = 0.00002 in 2 releases (add or remove one user)" in shown_texts(at)
     with monkeypatch.context() as patched:
         work_waits_for_stop(patched)
-        fine(at.button(key="training_release").click().run())
+        check(at.button(key="training_release").click().run())
         assert not [button for button in at.button if button.key == "training_release"]
         at.session_state["training.release_job"].stop()
-        finished(at, "training.release_job")
+        finish(at, "training.release_job")
     assert "nothing was spent" in shown_texts(at)
     assert "in 2 releases" in shown_texts(at)
     go(at, "Mean")
@@ -428,24 +423,24 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     assert kept["θ"].tolist() == model["θ"].tolist()
     assert "The last bound was" in shown_texts(at)
     at.selectbox(key="training.bounded_by").set_value(Method.SMOOTH)
-    settled(fine(at.number_input(key="training.bound").set_value(2.0).run()))
+    wait_for_runs(check(at.number_input(key="training.bound").set_value(2.0).run()))
     assert "settings have changed" in shown_texts(at)
     assert "at most 2 rows per user" in shown_texts(at)
-    settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
-    release(at)
+    wait_for_runs(check(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
+    release_model(at)
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
     account = at.session_state["training.release_job"].question[0]
     (line, *_) = releases.list_lines(at.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
-    settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
+    wait_for_runs(check(at.number_input(key="training.bound").set_value(1.5).run()))
     assert "draws a whole number of rows" in errors(at)
-    settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.FOLLOWED).run()))
-    settled(fine(at.number_input(key="training.bound").set_value(1.0).run()))
+    wait_for_runs(check(at.selectbox(key="training.bounded_by").set_value(Method.FOLLOWED).run()))
+    wait_for_runs(check(at.number_input(key="training.bound").set_value(1.0).run()))
     # Other rows have an account of their own.
-    settled(fine(at.number_input(key="training.data_seed").set_value(9).run()))
+    wait_for_runs(check(at.number_input(key="training.data_seed").set_value(9).run()))
     assert "Spent on these data" not in shown_texts(at)
-    settled(fine(at.number_input(key="training.data_seed").set_value(1).run()))
+    wait_for_runs(check(at.number_input(key="training.data_seed").set_value(1).run()))
 
 
 def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
@@ -453,11 +448,11 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     at = open_app(TITLE, **LINK)
     assert at.session_state[JOB].running
     at.session_state[JOB].stop()
-    settled(at)
+    wait_for_runs(at)
     assert "Stopped after" in shown_texts(at) or not metrics_of(at)
     monkeypatch.undo()
     at.button(key="training_again").click()
-    settled(fine(at.run()))
+    wait_for_runs(check(at.run()))
     assert "9 runs of every method at every bound" in shown_texts(at)
     assert_methods(
         chart(at, "training_methods_loss"),
@@ -466,10 +461,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     )
 
 
-# --- upload -------------------------------------------------------------------------------------------------
-
-
-def visits() -> bytes:
+def make_visits() -> bytes:
     rng = np.random.default_rng(3)
     users = np.minimum(rng.zipf(1.7, 260), 40)
     frame = pd.DataFrame(
@@ -487,27 +479,27 @@ def visits() -> bytes:
 
 def with_upload(public: bool) -> AppTest:
     at = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
-    fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    fine(at.file_uploader[0].upload("visits.csv", visits()).run())
-    fine(at.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
-    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
-    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
-    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
+    check(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
+    check(at.file_uploader[0].upload("visits.csv", make_visits()).run())
+    check(at.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
+    check(at.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
+    check(at.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
+    check(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
     if public:
-        fine(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
+        check(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
         assert sorted(at.selectbox(key=UPLOAD.role_key("positive")).options) == ["later", "no", "yes"]
         at.selectbox(key=UPLOAD.role_key("positive")).set_value("yes")
     else:
-        fine(at.button(key="training_use").click().run())
+        check(at.button(key="training_use").click().run())
         assert "levels of column device must be listed" in errors(at)
         assert "which one is 1?" in errors(at)
         at.text_input(key=UPLOAD.role_key("positive")).set_value(" yes ")
         at.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
-        fine(at.run())
+        check(at.run())
         assert "desk stands twice" in errors(at)
         at.text_area(key="training.levels_device").set_value("desk\ntablet")
-        fine(at.run())
-    return settled(fine(at.button(key="training_use").click().run()))
+        check(at.run())
+    return wait_for_runs(check(at.button(key="training_use").click().run()))
 
 
 def test_private_rows_need_public_ranges_and_are_labelled():
@@ -516,9 +508,9 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert "training_methods_loss" not in figure_keys(at)
     assert at.number_input(key="training.range_low_minutes").value is None
     at.number_input(key="training.range_low_minutes").set_value(90.0)
-    settled(fine(at.number_input(key="training.range_high_minutes").set_value(0.0).run()))
+    wait_for_runs(check(at.number_input(key="training.range_high_minutes").set_value(0.0).run()))
     assert "from a lower to a higher number" in errors(at)
-    settled(fine(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
+    wait_for_runs(check(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
     shown_text = shown_texts(at)
     assert "do not publish" in shown_text
     follows = "whose bound adapts to the users" in shown_text
@@ -528,7 +520,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     # Nothing that may come from a table of one's own is in the address.
     assert not {"source", "positive_above", "bound", "num_users"} & set(address_of(at))
     open_tab(at, "Release")
-    release(at)
+    release_model(at)
     assert "Spent on these data" in shown_texts(at)
     assert "A score θ·x above 0 says **bought = yes**" in shown_texts(at)
     # What is released names the levels that were listed and no other.
@@ -560,7 +552,7 @@ def _cut(loaded):
 def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
     monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 20)
-    look = experiment.make_first_look(question())
+    look = experiment.make_first_look(make_experiment())
     known = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
@@ -569,10 +561,9 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     assert solution.best is not None
     # Its program has the noise of everybody, as that of the whole runs.
     for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
-        first_look = experiment.make_first_look(question(parameters))
+        first_look = experiment.make_first_look(make_experiment(parameters))
         runs = Runs(
-            experiment.fill_table(first_look.make_empty_table()),
-            experiment.compute_references(first_look),
+            experiment.fill_table(first_look.make_empty_table()), experiment.compute_references(first_look)
         )
         written = answer_for(TrainingSolution(loaded, parameters, runs)).code
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
@@ -586,14 +577,14 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     work_waits_for_stop(monkeypatch)
     at = open_app(TITLE, **LINK)
     at.session_state[JOB].stop()
-    settled(at)
+    wait_for_runs(at)
     result = at.session_state[JOB].result
     assert result is None or result.user_share < 1.0
     monkeypatch.undo()
     if result is not None:
         assert "Stopped after a first look" in shown_texts(at)
         at.button(key="training_again").click()
-        settled(fine(at.run()))
+        wait_for_runs(check(at.run()))
         assert "9 runs of every method at every bound" in shown_texts(at)
 
 
@@ -601,19 +592,19 @@ def test_ranges_of_public_rows_are_proposed():
     at = with_upload(public=True)
     assert at.number_input(key="training.range_low_minutes").value == 0.0
     high = at.number_input(key="training.range_high_minutes").value
-    assert high >= pd.read_csv(io.BytesIO(visits()))["minutes"].max()
+    assert high >= pd.read_csv(io.BytesIO(make_visits()))["minutes"].max()
     assert "public input" in shown_texts(at)
     assert any(
         begin in shown_texts(at) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
     )
 
 
-def test_the_script_reads_the_table_and_prints_what_the_card_says(taken, tmp_path):
+def test_the_script_reads_the_table_and_prints_what_the_card_says(report_contents, tmp_path):
     at = with_upload(public=True)
     at.session_state["training.tabs"] = "Downloads"
-    settled(settled(at))
-    (tmp_path / "visits.csv").write_bytes(visits())
-    script = report_content.write_script(taken["training"](), reporting.MADE, public_only=False)
+    wait_for_runs(wait_for_runs(at))
+    (tmp_path / "visits.csv").write_bytes(make_visits())
+    script = report_content.write_script(report_contents["training"](), reporting.MADE, public_only=False)
     printed = reporting.run(script, tmp_path).splitlines()
     shown = reporting.card_numbers(at, "training_card")
     assert shown
@@ -624,12 +615,11 @@ def test_the_script_reads_the_table_and_prints_what_the_card_says(taken, tmp_pat
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(access, "is_served", lambda: True)
     monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)
-    at = opened(runs="60")
+    at = open_small(runs="60")
     assert "A public demo makes 3 runs of each" in shown_texts(at)
     assert "3 runs of every method" in shown_texts(at)
-    settled(fine(at.number_input(key="training.num_users").set_value(40_000).run()))
+    wait_for_runs(check(at.number_input(key="training.num_users").set_value(40_000).run()))
     assert "A public demo generates at most 2,000 users" in shown_texts(at)
-    fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
+    check(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
     assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
-    assert isinstance(at.session_state[JOB], jobs.Job)

@@ -16,10 +16,10 @@ from tests.pages.driving import (
     SHOP_EVENTS,
     below,
     chart,
+    check,
     data,
     errors,
     figure_keys,
-    fine,
     go,
     numbers,
     on_file,
@@ -54,7 +54,7 @@ def test_before_anything_is_chosen_the_default_sample_is_in_use():
 def test_samples_are_switched():
     at = open_app("Your data")
     for key in samples.SAMPLES:
-        fine(at.selectbox(key="your_data.sample").set_value(key).run())
+        check(at.selectbox(key="your_data.sample").set_value(key).run())
         assert data(at) == samples.load(key)
         assert samples.SAMPLES[key].title in unescaped(at.header[0].value)
         assert not errors(at)
@@ -87,19 +87,19 @@ def test_the_distribution_is_drawn_as_the_field_draws_it():
 
 def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_was_entered():
     at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    check(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
     before = data(at)
     at.number_input(key="your_data.generator_field_zipf_alpha").set_value(9.0)
     at.number_input(key="your_data.generator_field_zipf_num_users").set_value(-4).run()
-    fine(at.button(key="generate").click().run())
+    check(at.button(key="generate").click().run())
     assert "“Exponent α” must lie between 0.001 and 5; got 9" in errors(at)
     assert "must be a whole number" in errors(at)
     assert "num_users" not in errors(at).lower()
     assert data(at) is before
     assert at.number_input(key="your_data.generator_field_zipf_alpha").value == 9.0
     at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.2)
-    fine(at.number_input(key="your_data.generator_field_zipf_num_users").set_value(500).run())
-    fine(at.button(key="generate").click().run())
+    check(at.number_input(key="your_data.generator_field_zipf_num_users").set_value(500).run())
+    check(at.button(key="generate").click().run())
     assert not errors(at)
     assert data(at).histogram == samples.ZipfSizes(1.2, 500, 1_000, 1).histogram()
 
@@ -142,8 +142,8 @@ def test_columns_and_kind_can_be_corrected():
     at = upload(open_app("Your data"), b"user,count\na,7\nb,7\nc,8\n")
     assert at.radio(key="your_data.upload_kind").value.name == "COUNTS"
     events = next(o for o in type(at.radio(key="your_data.upload_kind").value) if o.name == "EVENTS")
-    fine(at.radio(key="your_data.upload_kind").set_value(events).run())
-    fine(at.selectbox(key="your_data.upload_role_" + "user").set_value("count").run())
+    check(at.radio(key="your_data.upload_kind").set_value(events).run())
+    check(at.selectbox(key="your_data.upload_role_" + "user").set_value("count").run())
     use(at)
     assert histogram_of(at) == {1: 1, 2: 1}
 
@@ -151,21 +151,21 @@ def test_columns_and_kind_can_be_corrected():
 def test_rows_without_a_user_can_count_as_one_user():
     at = upload(open_app("Your data"), b"user_id,amount\na,3\n,4\n,5\n,6\n")
     one_user = next(o for o in type(at.radio(key="your_data.upload_missing").value) if o.name == "ONE_USER")
-    fine(at.radio(key="your_data.upload_missing").set_value(one_user).run())
+    check(at.radio(key="your_data.upload_missing").set_value(one_user).run())
     assert histogram_of(use(at)) == {1: 1, 3: 1}
 
 
 def test_a_file_can_be_discarded():
     at = upload(open_app("Your data"), GOOD)
     before = data(at)
-    fine(at.button(key="discard_upload").click().run())
+    check(at.button(key="discard_upload").click().run())
     assert not [button for button in at.button if button.key == "use_upload"]
     assert data(at) is before
 
 
 def test_a_file_that_waits_for_its_columns_survives_page_switches():
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    fine(at.selectbox(key="your_data.upload_role_" + "value").set_value("(none)").run())
+    check(at.selectbox(key="your_data.upload_role_" + "value").set_value("(none)").run())
     go(at, "Mean")
     go(at, "Your data")
     assert at.selectbox(key="your_data.upload_role_" + "value").value == "(none)"
@@ -176,7 +176,7 @@ def test_a_file_that_waits_for_its_columns_survives_page_switches():
 
 def test_uploads_are_private_until_the_person_says_otherwise_and_the_next_one_again():
     at = upload(open_app("Your data"), GOOD)
-    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    check(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     use(at)
     assert data(at).disclosure is Disclosure.PUBLIC
     assert "do not publish" not in shown_texts(at)
@@ -196,7 +196,7 @@ def test_every_axis_of_the_distribution_has_its_range(table):
         (control,) = [s for s in at.select_slider if str(s.key).startswith(f"distribution_{name}_x")]
         assert len(control.options) >= 2
         before = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
-        fine(control.set_value((control.value[0], control.value[0])).run())
+        check(control.set_value((control.value[0], control.value[0])).run())
         after = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
         assert after[0] < after[1] <= before[1] + 0.1
 
@@ -204,7 +204,7 @@ def test_every_axis_of_the_distribution_has_its_range(table):
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():
     # `driving.on_file` stands for these runs in tests of other pages.
     driven = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop.csv")), "Quantile")
-    made = fine(on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
+    made = check(on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
     assert data(driven) == data(made)
     assert shown_texts(driven) == shown_texts(made)
     assert figure_keys(driven) == figure_keys(made)

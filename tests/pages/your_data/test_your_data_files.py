@@ -30,10 +30,10 @@ from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     below,
+    check,
     data,
     errors,
-    fine,
-    finished,
+    finish,
     go,
     open_app,
     shown_texts,
@@ -71,22 +71,22 @@ def local(monkeypatch):
 def panel():
     """A new session in which a file is to be chosen."""
     at = open_app("Your data")
-    return fine(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    return check(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
 
 
 def until_counted(at):
-    return finished(at, "your_data.upload_job")
+    return finish(at, "your_data.upload_job")
 
 
 def choose(at, **roles):
     """Say which columns mean what."""
     for role, column in roles.items():
-        fine(at.selectbox(key=f"your_data.upload_role_{role}").set_value(column).run())
+        check(at.selectbox(key=f"your_data.upload_role_{role}").set_value(column).run())
 
 
 def look_at(at, path):
-    fine(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
-    return fine(at.button(key="look_at_path").click().run())
+    check(at.text_input(key="your_data.upload_path").set_value(str(path)).run())
+    return check(at.button(key="look_at_path").click().run())
 
 
 def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a_disk(monkeypatch):
@@ -122,9 +122,9 @@ def test_streamlit_holds_no_file_that_was_read(list_held_files):
 
 
 def test_streamlit_holds_no_table_that_was_read(list_held_files):
-    at = fine(open_app("Regression"))
-    fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
-    fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
+    at = check(open_app("Regression"))
+    check(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
+    check(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert at.button(key="regression_use")
     assert list_held_files() == []
 
@@ -132,8 +132,8 @@ def test_streamlit_holds_no_table_that_was_read(list_held_files):
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     at = upload(open_app("Your data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
     choose(at, user="client", task="task")
-    fine(at.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
-    fine(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
+    check(at.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
+    check(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
     assert "user = client" in shown_texts(at)
     use(at)
     assert histogram_of(at) == {1: 2}
@@ -143,8 +143,8 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     upload(at, b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,x,4\n")
     assert "user = client" in shown_texts(at)
     assert "which has the same columns" in shown_texts(at)
-    fine(at.multiselect(key="your_data.upload_further").set_value([]).run())
-    fine(at.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
+    check(at.multiselect(key="your_data.upload_further").set_value([]).run())
+    check(at.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
     assert "task (column 2) = shop" in shown_texts(at)
     use(at)
     assert data(at).pairs.label == "task × shop"
@@ -153,7 +153,7 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
 
 def test_what_was_said_of_other_data_with_the_same_columns_does_not_make_these_public():
     at = upload(open_app("Your data"), b"who,amount\na,1\na,2\nb,3\n")
-    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    check(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     use(at)
     assert data(at).disclosure is Disclosure.PUBLIC
     upload(at, b"who,amount\nc,1\n")
@@ -196,13 +196,13 @@ def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_pers
     assert "Fields stand between blanks" in shown_texts(at)
     names = at.text_input(key="your_data.upload_names")
     assert names.value == "column 1, column 2, column 3, column 4"
-    fine(names.set_value("user, day").run())
+    check(names.set_value("user, day").run())
     assert errors(at).count("There are 4 columns, and 2 names") == 1
     assert "There are 4 columns, and 2 names" in below(at, "your_data.upload_names")
-    fine(at.text_input(key="your_data.upload_names").set_value("buyer, day, discs, dollars").run())
+    check(at.text_input(key="your_data.upload_names").set_value("buyer, day, discs, dollars").run())
     assert not errors(at)
-    fine(at.selectbox(key="your_data.upload_role_user").set_value("buyer").run())
-    fine(at.selectbox(key="your_data.upload_role_value").set_value("dollars").run())
+    check(at.selectbox(key="your_data.upload_role_user").set_value("buyer").run())
+    check(at.selectbox(key="your_data.upload_role_value").set_value("dollars").run())
     in_use = data(use(at))
     assert in_use.histogram == ContributionHistogram([4], [3])
     assert in_use.values.column == "dollars"
@@ -215,7 +215,7 @@ def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
     at = until_counted(use(upload(open_app("Your data"), content)))
     assert "Exact copies of rows were not looked for" in shown_texts(at)
     at = upload(at, content)
-    fine(at.checkbox(key="your_data.upload_copies").set_value(True).run())
+    check(at.checkbox(key="your_data.upload_copies").set_value(True).run())
     at = until_counted(use(at))
     assert "1 row is an exact copy of an earlier one." in shown_texts(at)
     assert "were not looked for" not in shown_texts(at)
@@ -320,11 +320,11 @@ def test_reading_a_file_can_be_stopped(monkeypatch):
     monkeypatch.setattr(counting, "open_files", endless)
     monkeypatch.setattr(file_upload, "WAIT_SECONDS", 0.05)
     at = panel()
-    fine(at.file_uploader[0].upload("book.xlsx", b"PK").run())
+    check(at.file_uploader[0].upload("book.xlsx", b"PK").run())
     assert "Reading…" in shown_texts(at)
     assert not at.file_uploader
     at.button(key="your_data.look_job_stop").click().run()
-    at = finished(at, "your_data.look_job")
+    at = finish(at, "your_data.look_job")
     assert "Stopped; the data in use stay as they were." in shown_texts(at)
     assert at.file_uploader
     assert not workspaces() - before
@@ -343,15 +343,15 @@ def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
     assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
     assert not [button for button in at.button if button.key == "look_at_path"]
-    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
-    fine(at.button(key="generate").click().run())
+    check(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    check(at.button(key="generate").click().run())
     assert not errors(at)
 
 
 def test_engines_show_command_code_and_sql_for_the_columns_chosen():
     at = upload(open_app("Your data"), b"kunde_id,amount\na,1\nb,2\n")
-    fine(at.selectbox(key="your_data.engine").set_value("snowflake").run())
-    fine(at.text_input(key="your_data.engine_table").set_value("logs.orders").run())
+    check(at.selectbox(key="your_data.engine").set_value("snowflake").run())
+    check(at.text_input(key="your_data.engine_table").set_value("logs.orders").run())
     texts = "\n".join(code.value for code in at.main.code)
     assert "--from 'snowflake://analyst@account" in texts
     assert "--table logs.orders --user kunde_id" in texts
@@ -388,7 +388,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     assert binned.totals.users.sum() == exact.num_users
     assert binned.totals.totals.size < exact.num_users
     go(at, "Sum and count")
-    fine(at.segmented_control(key="total.summed").set_value("Values").run())
+    check(at.segmented_control(key="total.summed").set_value("Values").run())
     assert f"add up to {wording.number(exact.total, 4)}" in shown_texts(at)
     # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
     problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
@@ -401,7 +401,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     content = group_pairs.to_text(shop).encode()
 
     def choose_distribution(*files):
-        fine(at.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
+        check(at.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
 
     at = panel()
     choose_distribution(("pairs.json", content.replace(b'"counted": "rows"', b'"counted": "people"')))
@@ -414,10 +414,10 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert "answers from these numbers" in shown_texts(at)
     assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
     assert data(at).name != "pairs.json"
-    fine(at.button(key="discard_distribution").click().run())
+    check(at.button(key="discard_distribution").click().run())
     assert "use_distribution" not in {button.key for button in at.button}
     choose_distribution(("pairs.json", content))
-    fine(at.button(key="use_distribution").click().run())
+    check(at.button(key="use_distribution").click().run())
     used = data(at)
     assert used.is_private
     assert used.histogram == shop.histogram
@@ -427,8 +427,8 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert "do not publish" in shown_texts(at)
     go(at, "Your data")
     choose_distribution(("pairs.json", content))
-    fine(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
-    fine(at.button(key="use_distribution").click().run())
+    check(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    check(at.button(key="use_distribution").click().run())
     assert not data(at).is_private
 
 
@@ -442,23 +442,23 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
 )
 def test_a_late_message_that_still_names_a_file_changes_nothing(page, key, there, use_button):
     """The browser's next message may come before it has taken the old uploader away: the file is gone by then."""
-    at = fine(open_app(page))
-    fine(at.segmented_control(key=key).set_value(there).run())
+    at = check(open_app(page))
+    check(at.segmented_control(key=key).set_value(there).run())
     at.file_uploader[0].upload("shop.csv", SHOP_EVENTS)
     message = at._tree.get_widget_states()
-    fine(at.run())
+    check(at.run())
     assert at.button(key=use_button)
-    fine(at._run(message))
+    check(at._run(message))
     assert at.button(key=use_button)
 
 
 def test_pairs_that_an_engine_counted_are_known_by_their_header():
     shop = samples.load("shop-events")
     at = panel()
-    fine(at.file_uploader[0].set_value([("pairs.csv", pairs_csv(shop.pairs).encode(), "text/csv")]).run())
+    check(at.file_uploader[0].set_value([("pairs.csv", pairs_csv(shop.pairs).encode(), "text/csv")]).run())
     assert at.radio(key="your_data.upload_kind").value is TableKind.PAIRS
     assert "Read as one row per pair" in shown_texts(at)
-    fine(at.button(key="use_upload").click().run())
+    check(at.button(key="use_upload").click().run())
     used = data(at)
     assert used.histogram == shop.histogram
     assert used.pairs.rows.tolist() == shop.pairs.rows.tolist()
@@ -471,8 +471,8 @@ def test_a_duration_is_refused_with_a_unit_to_convert_to():
     content = io.BytesIO()
     table.to_parquet(content)
     at = panel()
-    fine(at.file_uploader[0].set_value([("waits.parquet", content.getvalue(), "")]).run())
+    check(at.file_uploader[0].set_value([("waits.parquet", content.getvalue(), "")]).run())
     choose(at, value="duration")
-    fine(at.button(key="use_upload").click().run())
+    check(at.button(key="use_upload").click().run())
     assert "holds durations, not numbers" in errors(at)
     assert "total_seconds" in errors(at)
