@@ -86,7 +86,7 @@ def main() -> None:
         ),
         (
             "the paper's way: 100 draws of 1e6 rows",
-            seconds(lambda: None, lambda _: simulate(law, 10**6, in_sample, draws=100)),
+            seconds(lambda: None, lambda _: simulate(law, 10**6, in_sample, num_draws=100)),
         ),
         (
             "cost of privacy, n = 1e2 ... 1e9, each certified",

@@ -122,7 +122,7 @@ def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True
         start = time.process_time()
         best = best_pair(question, facet)
         words = f"best pair ({best.max_groups}, {best.max_amount:g}), {objective.name.lower()}"
-        print(f"  {words:<46}{best.error:>12,.2f}{seconds(start)}  {best.evaluations} passes, gap "
+        print(f"  {words:<46}{best.error:>12,.2f}{seconds(start)}  {best.num_evaluations} passes, gap "
               f"{best.certificate.relative_gap:.0e}")  # fmt: skip
         if objective is Objective.ROOT_MEAN_SQUARE:
             least, took = best, time.process_time() - start
@@ -140,7 +140,7 @@ def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True
         start = time.process_time()
         found = rule(problem)
         print(f"  {f'{found.rule.name.lower()}, T = {found.max_norm:.6g}':<46}{found.error:>12,.2f}{seconds(start)}  "
-              f"{found.evaluations} evaluations, gap {found.certificate.relative_gap:.0e}, "
+              f"{found.num_evaluations} evaluations, gap {found.certificate.relative_gap:.0e}, "
               f"{1.0 - found.error / least.error:.1%} below the pair")  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     best = best_selected_pair(selection, max_evaluations=most)
     released = 0.0 if best.releases_nothing else selection.keep_probability(best.max_groups).sum()
     print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
-          f"{best.evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups released, "
+          f"{best.num_evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups, "
           f"nothing costs {selection.problem.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
     l0, linf = pick_as_tuner(selection.problem, selection.keep_probability)
@@ -243,7 +243,7 @@ def main() -> None:
         start = time.process_time()
         best = best_pair(problem, facet)
         print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
-              f"{best.evaluations} passes, gap {best.certificate.relative_gap:.0e}")  # fmt: skip
+              f"{best.num_evaluations} passes, gap {best.certificate.relative_gap:.0e}")  # fmt: skip
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"  most memory: {made:.2f} GB when the pairs had been made, {peak:.2f} GB at the end")
 

@@ -382,15 +382,15 @@ def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.Array
     return ranks
 
 
-def log_spaced(low: float, high: float, points: int, extra: Sequence[float] = ()) -> FloatArray:
+def log_spaced(low: float, high: float, num_points: int, extra: Sequence[float] = ()) -> FloatArray:
     """Return ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
 
     Args:
         low: Lower end, above 0.
         high: Upper end, at least ``low``.
-        points: How many before duplicates fall together, at least 2.
+        num_points: How many before duplicates fall together, at least 2.
         extra: Further numbers; those outside [low, high] are left out.
     """
-    grid = np.geomspace(low, high, points) if high > low else np.array([float(low)])
+    grid = np.geomspace(low, high, num_points) if high > low else np.array([float(low)])
     inside = [x for x in extra if low <= x <= high]
     return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], inside)))

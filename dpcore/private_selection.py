@@ -176,8 +176,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         try:
             return amounts_of(to_dataset(data, value=value, group=group or None))
         except InvalidInput:
-            cause = "the data cannot be read without a column of users"
-            raise refuse(cause, remedy="Say which column names the user: user=…") from None
+            message = "the data cannot be read without a column of users"
+            raise refuse(message, remedy="Say which column names the user: user=…") from None
     roles = Roles.of_events(
         user,
         value if is_pair_sum or request.number is OtherBound.TOTAL else None,

@@ -17,7 +17,7 @@ from dpcore.dataset import Dataset
 CURVE_POINTS = 240
 
 
-def choose_curve_bounds(histogram: ContributionHistogram, points: int = CURVE_POINTS) -> FloatArray:
+def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = CURVE_POINTS) -> FloatArray:
     """Choose the bounds to draw: log-spaced from s_1 to s_m, all sizes if they are few.
 
     If all users have equally many rows, the curve is drawn to twice that size, since nothing lies between s_1
@@ -25,7 +25,7 @@ def choose_curve_bounds(histogram: ContributionHistogram, points: int = CURVE_PO
     """
     sizes = histogram.sizes.astype(np.float64)
     extra = list(sizes) if sizes.size <= 60 else ()
-    return log_spaced(*choose_bound_limits(histogram), points, extra=extra)
+    return log_spaced(*choose_bound_limits(histogram), num_points, extra=extra)
 
 
 def choose_bound_limits(histogram: ContributionHistogram) -> Limits:

@@ -70,14 +70,14 @@ class Minimum:
         argument: Where the smallest value was seen.
         value: Objective there.
         lower_bound: No point of the range goes below it.
-        evaluations: Points at which the objective was computed.
+        num_evaluations: Points at which the objective was computed.
         stop_reason: Why it ended before the tolerance was reached, in words; empty where it was.
     """
 
     argument: float
     value: float
     lower_bound: float
-    evaluations: int
+    num_evaluations: int
     stop_reason: str
 
 
@@ -217,7 +217,7 @@ def move_to_kink(
     Returns:
         The same with a value no higher (up to rounding), and the same lower bound, which holds everywhere.
     """
-    argument, value, evaluations = minimum.argument, minimum.value, minimum.evaluations
+    argument, value, evaluations = minimum.argument, minimum.value, minimum.num_evaluations
     if not low < argument < high:
         return minimum
     left, right = max(argument / KINK_FACTOR, low), min(argument * KINK_FACTOR, high)
@@ -240,7 +240,7 @@ def move_to_kink(
     best_index = int(np.argmin(values))
     if float(values[best_index]) <= value * (1.0 + KINK_TIE):
         argument, value = float(kinks[best_index]), float(values[best_index])
-    return replace(minimum, argument=argument, value=value, evaluations=evaluations + kinks.size)
+    return replace(minimum, argument=argument, value=value, num_evaluations=evaluations + kinks.size)
 
 
 def find_interval_within(

@@ -278,14 +278,14 @@ def start_gaussian_steps(
 @functools.lru_cache(maxsize=256)
 def find_gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> float:
     """Find the smallest sigma, to 1e-9 of it and from above, at which OpenDP proves (epsilon, delta)."""
-    step = _round_root_up(squared_sensitivity)
+    sensitivity = _round_root_up(squared_sensitivity)
 
     def compute_epsilon(sigma: float) -> float:
-        proven, proven_delta = _fix_delta(_gaussian_measurement(1, sigma), delta).map(step)
+        proven, proven_delta = _fix_delta(_gaussian_measurement(1, sigma), delta).map(sensitivity)
         return float(proven) if proven_delta <= delta else math.inf
 
     # OpenDP goes by way of zCDP, which takes a few per cent more noise than the exact analysis.
-    first = 1.05 * step * compute_gaussian_sigma(epsilon, delta)
+    first = 1.05 * sensitivity * compute_gaussian_sigma(epsilon, delta)
     return find_least_noise(compute_epsilon, epsilon, first, 1e-9)
 
 

@@ -258,13 +258,13 @@ def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
         return float(get_epsilon_gaussian(sigma, delta))
 
 
-def compute_one_record_epsilon(multiplier: float, records: int, steps: int, delta: float) -> float:
-    """Compute epsilon by RDP accounting for noisy steps that each draw one record of ``records``; replace-one.
+def compute_one_record_epsilon(multiplier: float, num_records: int, num_steps: int, delta: float) -> float:
+    """Compute epsilon by RDP accounting for noisy steps that each draw one record of ``num_records``; replace-one.
 
     Args:
         multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
-        records: Drawn from, without replacement within a step.
-        steps: Of them.
+        num_records: Drawn from, without replacement within a step.
+        num_steps: Of them.
         delta: In (0, 1).
     """
     import numpy as np
@@ -273,15 +273,15 @@ def compute_one_record_epsilon(multiplier: float, records: int, steps: int, delt
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-        step = SampledWithoutReplacementDpEvent(records, 1, GaussianDpEvent(multiplier))
-        accountant.compose(step, steps)
+        step = SampledWithoutReplacementDpEvent(num_records, 1, GaussianDpEvent(multiplier))
+        accountant.compose(step, num_steps)
         return float(accountant.get_epsilon(delta))
 
 
 def bound_sampled_epsilon(
     sigma: float,
     sampling_probability: float,
-    steps: int,
+    num_steps: int,
     unsampled_sigma: float,
     delta: float,
     grid: float = 1e-3,
@@ -293,7 +293,7 @@ def bound_sampled_epsilon(
     Args:
         sigma: Standard deviation of each sampled Gaussian over its L2 sensitivity.
         sampling_probability: Probability with which a user takes part in one of them.
-        steps: How many there are.
+        num_steps: How many there are.
         unsampled_sigma: Standard deviation of the Gaussian of all users over its sensitivity; 0 where there is none.
         delta: At which epsilon is asked.
         grid: Distance of the grid's points.
@@ -306,7 +306,7 @@ def bound_sampled_epsilon(
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         loss_distribution = losses.from_gaussian_mechanism(
             sigma, sampling_prob=sampling_probability, value_discretization_interval=grid
-        ).self_compose(steps)
+        ).self_compose(num_steps)
         if unsampled_sigma:
             loss_distribution = loss_distribution.compose(
                 losses.from_gaussian_mechanism(unsampled_sigma, value_discretization_interval=grid)
@@ -315,7 +315,7 @@ def bound_sampled_epsilon(
 
 
 def bound_mixture_epsilon(
-    sigma: float, moves: Sequence[float], weights: Sequence[float], steps: int, delta: float, grid: float
+    sigma: float, moves: Sequence[float], weights: Sequence[float], num_steps: int, delta: float, grid: float
 ) -> float:
     """Bound epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
 
@@ -325,7 +325,7 @@ def bound_mixture_epsilon(
         sigma: Standard deviation of a step's noise.
         moves: By how much, ascending from 0.
         weights: With which probabilities; they sum to 1.
-        steps: How many steps there are.
+        num_steps: How many steps there are.
         delta: At which epsilon is asked.
         grid: Distance of the grid's points.
 
@@ -338,7 +338,7 @@ def bound_mixture_epsilon(
         step_losses = losses.from_mixture_gaussian_mechanism(
             sigma, list(moves), list(weights), value_discretization_interval=grid
         )
-        return float(step_losses.self_compose(steps).get_epsilon_for_delta(delta))
+        return float(step_losses.self_compose(num_steps).get_epsilon_for_delta(delta))
 
 
 @functools.lru_cache(maxsize=4096)

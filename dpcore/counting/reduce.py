@@ -92,7 +92,7 @@ class Reduction:
             `query.odd_cells` (or ``again``, rows of users who have one already) and the largest number of them. A
             remote engine has none, as rows have no order there.
         counts: True if the value is the number of contributions of a user, who has no other row.
-        passes: Number of parts in which users (or tasks) are counted, one after another, to save memory.
+        num_passes: Number of parts in which users (or tasks) are counted, one after another, to save memory.
         notes: List to which notes for the user are added.
         histogram: The result of `query.histogram`, if it is known already.
         order: Name of the column that numbers the rows, if there is one; users and tasks are then numbered in order.
@@ -110,7 +110,7 @@ class Reduction:
     notes: list[str] = field(default_factory=list)
     histogram: Columns | None = None
     counts: bool = False
-    passes: int = 1
+    num_passes: int = 1
     order: str = ""
     remedy: str = "A count must be a whole number; if it is not one, choose another column"
     max_pairs: int = 0
@@ -144,11 +144,11 @@ class Reduction:
         self, make: Callable[[Table], Table], rows: Table, group_columns: Sequence[str] | None = None
     ) -> Columns:
         """Run a query in parts and join the results; the parts divide the given columns (default: the user)."""
-        if self.passes == 1:
+        if self.num_passes == 1:
             return self.run(make(rows))
         assert self.duck is not None
         cells = ", ".join(group_columns or query.who_columns(rows))
-        conditions = [in_part(cells, part_number, self.passes) for part_number in range(self.passes)]
+        conditions = [in_part(cells, part_number, self.num_passes) for part_number in range(self.num_passes)]
         parts = [self.run(make(self.duck.view("part", rows, condition))) for condition in conditions]
         return {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
 
@@ -308,7 +308,9 @@ class Reduction:
             if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
                 self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS}")
         if histogram.get("beyond_ascii", _NONE).any():
-            conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
+            conditions = [
+                in_part("{}", part_number, self.num_passes) for part_number in range(self.num_passes)
+            ]
             queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 users = wording.counted(twins, "user looks like another one", "users look like others")
@@ -316,7 +318,7 @@ class Reduction:
 
     def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> dataset.Values | None:
         too_many = histogram.num_rows > dataset.MAX_VALUES
-        if too_many or self.passes > 1:
+        if too_many or self.num_passes > 1:
             limit = dataset.MAX_VALUES if too_many else None
             self._note_dropped(f"The values of {histogram.num_rows:,} rows", limit)
             return None
@@ -384,8 +386,8 @@ class Reduction:
             if num_pairs > MAX_PAIRS_BACK:
                 advice = f"an engine returns at most {MAX_PAIRS_BACK:,}; --distribution-to writes their distribution"
             self.notes.append(f"There are {num_pairs:,} pairs of user and group: {advice}.")
-        elif self.passes > 1 or num_pairs > dataset.MAX_PAIRS:
-            limit = dataset.MAX_PAIRS if self.passes == 1 else None
+        elif self.num_passes > 1 or num_pairs > dataset.MAX_PAIRS:
+            limit = dataset.MAX_PAIRS if self.num_passes == 1 else None
             self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)
         else:
             num_values = 0 if facets.values is None else facets.values.values.size

@@ -415,7 +415,7 @@ class FileReduction:
 
         return Reduction(
             rows, message_roles or self.roles, self.columns, duck.run, duck, find_places,
-            notes=self.notes, counts=self._counts, passes=self._passes, order=ROW if self._in_memory else "",
+            notes=self.notes, counts=self._counts, num_passes=self._passes, order=ROW if self._in_memory else "",
         )  # fmt: skip
 
     # --- a histogram, which is counted already ------------------------------------------------------------

@@ -56,13 +56,13 @@ class Rejected:
         reason: DuckDB's name of the reason.
         count: Number of lines.
         lines: The first of them.
-        fields: Number of fields of the first line, if that is the reason.
+        num_fields: Number of fields of the first line, if that is the reason.
     """
 
     reason: str
     count: int
     lines: Sequence[int]
-    fields: int
+    num_fields: int
 
 
 def list_rejected(duck: Duck, relation: Relation, should_stop: ShouldStop | None = None) -> list[Rejected]:
@@ -160,7 +160,7 @@ def report_rejected(
             continue
         message, remedy = _MESSAGES.get(entry.reason, ("the line cannot be read", QUOTES))
         if entry.reason == "TOO MANY COLUMNS":
-            message = f"{entry.fields:,} fields, but the header names {len(relation.columns)}"
+            message = f"{entry.num_fields:,} fields, but the header names {len(relation.columns)}"
             remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
         lines = [line + skipped for line in entry.lines]
         problems.add(describe_lines(message, lines, entry.count), f"line {lines[0]:,}{suffix}", remedy)

@@ -185,12 +185,12 @@ def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> p
     """Read the rows of one file as text without blanks around it, in their order; missing cells are empty."""
     columns = range(len(relation.columns))
     texts = [f"{_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in columns]
-    quoted = relation.kind is FileKind.TEXT
-    cells = [f"coalesce({trim_sql(f'x{index}', quoted)}, '') AS x{index}" for index in columns]
+    is_text_file = relation.kind is FileKind.TEXT
+    cells = [f"coalesce({trim_sql(f'x{index}', is_text_file)}, '') AS x{index}" for index in columns]
     limit = "" if max_rows is None else f" LIMIT {max_rows}"
-    rows = f"(SELECT {', '.join(texts)} FROM {scan(relation)}{limit})"
+    rows_sql = f"(SELECT {', '.join(texts)} FROM {scan(relation)}{limit})"
     with duck.in_order():
-        table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
+        table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows_sql}").to_arrow_table()
     frame: pd.DataFrame = table.to_pandas()
     return frame.set_axis(relation.columns, axis=1)
 
@@ -230,14 +230,14 @@ def scan(relation: Relation, rejects: bool = False) -> str:
     return f"read_csv({path}, {', '.join(options)})"
 
 
-def parquet_scan(path: File, columns: int) -> str:
+def parquet_scan(path: File, num_columns: int) -> str:
     """Return the SQL that reads a Parquet file, with the columns ``x0``, ``x1``, … in place of their names.
 
     DuckDB treats names that differ only in case as equal, and takes ``name=value`` in a path as a column. It also takes
     a column as free of NaN because its statistics, which exclude NaN, show none
     (https://github.com/duckdb/duckdb/issues/25521).
     """
-    names = ", ".join(f"x{index}" for index in range(columns))
+    names = ", ".join(f"x{index}" for index in range(num_columns))
     options = "hive_partitioning = false, can_have_nan = true"
     return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
 

@@ -41,10 +41,10 @@ class TooManyCells(InvalidInput):
     """The error of a small file with a large table, as its lines lack most of the fields that the header names."""
 
     @classmethod
-    def refuse(cls, rows: int, columns: int, num_bytes: int) -> None:
+    def refuse(cls, num_rows: int, num_columns: int, num_bytes: int) -> None:
         """Raise the error if there are too many cells; lines with all delimiters have no more cells than bytes."""
-        if rows * columns > max(MAX_CELLS, num_bytes):
-            message = f"most of its {rows:,} rows lack most of the {columns:,} columns"
+        if num_rows * num_columns > max(MAX_CELLS, num_bytes):
+            message = f"most of its {num_rows:,} rows lack most of the {num_columns:,} columns"
             raise cls([InputProblem(message, "", "Leave out the columns that few rows fill")])
 
 

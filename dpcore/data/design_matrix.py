@@ -332,14 +332,14 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
     return block, [f"{feature.column}: {names[code]}" for code in indicator_codes]
 
 
-def _check_size(reading: _Reading, rows: int, columns: int) -> None:
-    if columns > MAX_FEATURES:
-        message = f"{columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled"
+def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:
+    if num_columns > MAX_FEATURES:
+        message = f"{num_columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled"
         reading.problems.add(message, remedy="Leave columns out, or group levels")
-    if rows * columns > MAX_TABLE_ENTRIES:
-        reading.problems.add(f"{rows * columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit")
-    if rows <= columns:
-        message = f"{wording.counted(columns, 'coefficient')} need more complete rows than the {rows:,} here"
+    if num_rows * num_columns > MAX_TABLE_ENTRIES:
+        reading.problems.add(f"{num_rows * num_columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit")
+    if num_rows <= num_columns:
+        message = f"{wording.counted(num_columns, 'coefficient')} need more complete rows than the {num_rows:,} here"
         reading.problems.add(message, remedy="Leave features out")
     reading.problems.raise_if_any()
 

@@ -416,23 +416,25 @@ class RegressionRows:
     users: IntArray
 
 
-def build_sizes(users: int, rows: int, largest: int) -> IntArray:
+def build_sizes(num_users: int, num_rows: int, largest: int) -> IntArray:
     """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).
 
     Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
     """
-    shares = np.linspace(1.0, 0.0, users)
+    shares = np.linspace(1.0, 0.0, num_users)
     low, high = 0.0, 1000.0
     for _ in range(60):
         exponent = (low + high) / 2.0
         total = np.rint(1.0 + (largest - 1) * shares**exponent).sum()
-        low, high = (exponent, high) if total > rows else (low, exponent)
+        low, high = (exponent, high) if total > num_rows else (low, exponent)
     sizes = np.rint(1.0 + (largest - 1) * shares**high).astype(np.int64)
-    sizes[1 : 1 + rows - int(sizes.sum())] += 1
+    sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
     return sizes
 
 
-def simulate_drugs(seed: int, users: int = 502, rows: int = 3107, largest: int = 63) -> RegressionRows:
+def simulate_drugs(
+    seed: int, num_users: int = 502, num_rows: int = 3107, largest: int = 63
+) -> RegressionRows:
     """Simulate reviews with the sizes of *drugs*: two rated properties, and a rating from 1 to 10 as the label.
 
     A property has a column for each of its five levels except the first.
@@ -440,7 +442,7 @@ def simulate_drugs(seed: int, users: int = 502, rows: int = 3107, largest: int =
     Source of the sizes: Epasto et al. 2020, section 6.
     """
     rng = np.random.default_rng((seed, 1))
-    owners = np.repeat(np.arange(users), build_sizes(users, rows, largest))
+    owners = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, largest))
     effect = rng.choice(5, owners.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
     harm = rng.choice(5, owners.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
     labels = np.clip(np.rint(1.6 * effect + 0.8 * harm + 1.4 * rng.standard_normal(owners.size)), 1.0, 10.0)

@@ -284,8 +284,8 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     The condition √(mn/d) (c_a κ ρ − c_s) > c_p s is monotone in n, since ρ and n/d grow: bisection is exact.
     """
 
-    def pays(owners: int) -> bool:
-        candidate = collaboration.replace(owners=owners)
+    def pays(num_owners: int) -> bool:
+        candidate = collaboration.replace(owners=num_owners)
         gain = compute_advantage(candidate)
         needed = candidate.privacy_constant * candidate.privacy_scale
         needed = needed * np.sqrt(candidate.count_noisy_parameters(protected_part))

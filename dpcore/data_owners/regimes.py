@@ -114,8 +114,8 @@ def compute_regime_map(
     x_axis: MapAxis,
     y_axis: MapAxis,
     protects_owner: bool = False,
-    columns: int = 100,
-    rows: int = 70,
+    num_columns: int = 100,
+    num_rows: int = 70,
 ) -> RegimeMap:
     """Compute the map around a point.
 
@@ -124,10 +124,10 @@ def compute_regime_map(
         x_axis: What runs along x.
         y_axis: What runs along y, another.
         protects_owner: Whether a unit is an owner, so that its records grow with the owner's.
-        columns: Points along x.
-        rows: Points along y.
+        num_columns: Points along x.
+        num_rows: Points along y.
     """
-    x, y = np.geomspace(*AXIS_RANGES[x_axis], columns), np.geomspace(*AXIS_RANGES[y_axis], rows)
+    x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
     grid = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
         grid = grid.replace(
@@ -143,7 +143,7 @@ def compute_regime_map(
         gains = np.log(bound_alone(grid) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
-        return np.broadcast_to(np.where(is_possible, gains, np.nan), (rows, columns))
+        return np.broadcast_to(np.where(is_possible, gains, np.nan), (num_rows, num_columns))
 
     not_covered = (np.asarray(grid.epsilon) > LARGEST_EPSILON) | (np.asarray(grid.delta) * grid.owners >= 1.0)
     return RegimeMap(
@@ -153,8 +153,10 @@ def compute_regime_map(
         y,
         compute_gains(joint_bounds),
         compute_gains(bound_together(grid, ProtectedPart.FULL)),
-        np.broadcast_to((joint_bounds >= bounds.bound_trivially(grid)) & is_possible, (rows, columns)),
-        np.broadcast_to(not_covered, (rows, columns)),
+        np.broadcast_to(
+            (joint_bounds >= bounds.bound_trivially(grid)) & is_possible, (num_rows, num_columns)
+        ),
+        np.broadcast_to(not_covered, (num_rows, num_columns)),
     )
 
 

@@ -104,17 +104,17 @@ def load_digits() -> LabelledRecords:
 
 @functools.lru_cache(maxsize=4)
 def generate_records(
-    seed: int, records: int = 4000, features: int = 30, classes: int = 10
+    seed: int, num_records: int = 4000, num_features: int = 30, num_classes: int = 10
 ) -> LabelledRecords:
     """Generate records, normal around a mean per class; half of each class is from a second population."""
     rng = np.random.default_rng(seed)
-    labels = rng.integers(0, classes, records)
-    groups = rng.integers(0, 2, records)
-    means = rng.standard_normal((2, classes, features))
+    labels = rng.integers(0, num_classes, num_records)
+    groups = rng.integers(0, 2, num_records)
+    means = rng.standard_normal((2, num_classes, num_features))
     # Nearly as long as before, with a correlation of 0.7 to the means of the first population.
     means[1] = 0.7 * means[0] + 0.7 * means[1]
-    values = means[groups, labels] + 2.0 * rng.standard_normal((records, features))
-    return LabelledRecords(scale_records(values), labels, classes, "generated records", groups)
+    values = means[groups, labels] + 2.0 * rng.standard_normal((num_records, num_features))
+    return LabelledRecords(scale_records(values), labels, num_classes, "generated records", groups)
 
 
 def read_table(dataset: Dataset) -> LabelledRecords:
@@ -184,22 +184,24 @@ def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
     groups = np.zeros_like(labels) if records.groups is None else records.groups
     num_populations = int(groups.max()) + 1
     num_lacking = max(classes // 5, 1)
-    names = rng.permutation(classes)
+    shuffled_classes = rng.permutation(classes)
     owner_codes = np.arange(owners)
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
     lacks_class = np.zeros((owners, classes), dtype=bool)
     for step in range(num_lacking):
         positions = (num_lacking * (owner_codes // num_populations) + step) % classes
-        lacks_class[owner_codes, names[positions]] = True
-    assigned = np.empty(labels.size, dtype=np.int64)
+        lacks_class[owner_codes, shuffled_classes[positions]] = True
+    owner_of_record = np.empty(labels.size, dtype=np.int64)
     for group in range(num_populations):
         is_in_population = owner_codes % num_populations == group
         for label in range(classes):
             rows = rng.permutation(np.flatnonzero((labels == label) & (groups == group)))
             able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, label])
             # With one owner of a population nobody else could have the class: those records stay out.
-            assigned[rows] = np.resize(rng.permutation(able_owners), rows.size) if able_owners.size else -1
-    return assigned
+            owner_of_record[rows] = (
+                np.resize(rng.permutation(able_owners), rows.size) if able_owners.size else -1
+            )
+    return owner_of_record
 
 
 @dataclass(frozen=True)
@@ -235,17 +237,17 @@ class PaddedUnits:
     Attributes:
         features: Shape (units, width, features); 0 in the padding.
         targets: One-hot classes, shape (units, width, classes); 0 in the padding.
-        present: 1 where there is a record, shape (units, width, 1).
+        record_mask: 1 where there is a record, shape (units, width, 1).
     """
 
     features: FloatArray
     targets: FloatArray
-    present: FloatArray
+    record_mask: FloatArray
 
     @property
     def sizes(self) -> FloatArray:
         """Return the records per unit, shape (units, 1, 1)."""
-        return np.asarray(self.present.sum(axis=1, keepdims=True))
+        return np.asarray(self.record_mask.sum(axis=1, keepdims=True))
 
 
 def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) -> PaddedUnits:
@@ -271,7 +273,7 @@ def _softmax(scores: FloatArray) -> FloatArray:
 def _compute_residuals(units: PaddedUnits, weights: FloatArray) -> FloatArray:
     """Compute probabilities less targets, 0 in the padding, shape (units, width, classes)."""
     scores = units.features @ np.swapaxes(weights, -1, -2)
-    return np.asarray((_softmax(scores) - units.targets) * units.present)
+    return np.asarray((_softmax(scores) - units.targets) * units.record_mask)
 
 
 def compute_unit_gradients(units: PaddedUnits, weights: FloatArray) -> FloatArray:
@@ -296,8 +298,8 @@ def _sum_clipped_records(records: PaddedUnits, weights: FloatArray, max_norm: fl
     return np.asarray((residuals * scale[:, None]).T @ features)
 
 
-def compute_step_noise(epsilon: float, delta: float, steps: int) -> float:
-    """Compute the standard deviation of one step's noise, per unit of sensitivity, if ``steps`` are composed.
+def compute_step_noise(epsilon: float, delta: float, num_steps: int) -> float:
+    """Compute the standard deviation of one step's noise, per unit of sensitivity, if ``num_steps`` are composed.
 
     All steps are one Gaussian mechanism of sensitivity √steps (Dong, Roth and Su 2022, corollary 3.3); its
     exact (ε, δ) is that of Balle and Wang 2018. Infinite ε needs none.
@@ -307,7 +309,7 @@ def compute_step_noise(epsilon: float, delta: float, steps: int) -> float:
     """
     if math.isinf(epsilon):
         return 0.0
-    return GaussianNoise.for_release(math.sqrt(steps), epsilon, delta).scale
+    return GaussianNoise.for_release(math.sqrt(num_steps), epsilon, delta).scale
 
 
 def compute_replaced_epsilon(epsilon: float, delta: float) -> float:
@@ -325,7 +327,7 @@ def compute_replaced_epsilon(epsilon: float, delta: float) -> float:
 
 def fit_shared(
     units: PaddedUnits,
-    records: int,
+    num_records: int,
     epsilon: float,
     delta: float,
     rng: np.random.Generator,
@@ -338,7 +340,7 @@ def fit_shared(
 
     Args:
         units: Records by unit of protection.
-        records: Their public number, which the mean divides by.
+        num_records: Their public number, which the mean divides by.
         epsilon: Budget of all steps together; infinite for none.
         delta: δ of all steps together.
         rng: Draws the noise.
@@ -369,7 +371,7 @@ def fit_shared(
         else:
             gradient = sum_clipped(compute_unit_gradients(units, weights), max_norm)
         gradient += noise * rng.standard_normal(weights.shape)
-        weights = weights - options.rate / records * gradient
+        weights = weights - options.rate / num_records * gradient
     return weights
 
 
@@ -379,15 +381,17 @@ def fit_without_privacy(
     """Fit W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
     zero_weights = np.zeros((records.num_classes, records.features.shape[1]))
-    fitted = fit_personal(single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop)
-    return np.asarray(fitted[0])
+    fitted_weights = fit_personal(
+        single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop
+    )
+    return np.asarray(fitted_weights[0])
 
 
 def fit_personal(
     owners: PaddedUnits,
     shared: FloatArray,
     penalty: float | FloatArray,
-    steps: int,
+    num_steps: int,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
     """Fit V_j of every owner at once: the minimum of their mean loss at W + V_j with penalty/2 |V_j|².
@@ -396,8 +400,8 @@ def fit_personal(
         owners: Records by owner; an owner without records gets V_j = 0.
         shared: W, shape (classes, features).
         penalty: Above 0, for all owners or one each, shape (owners,).
-        steps: Of Nesterov's method for strongly convex functions; the mean loss is 1/2-smooth where records have norm
-            1 at most (Böhning 1992).
+        num_steps: Of Nesterov's method for strongly convex functions; the mean loss is 1/2-smooth where records have
+            norm 1 at most (Böhning 1992).
         should_stop: Asked before every step.
 
     Returns:
@@ -410,7 +414,7 @@ def fit_personal(
     sizes = np.maximum(owners.sizes, 1.0)
     personal = np.zeros((owners.features.shape[0], *shared.shape))
     extrapolated = personal
-    for _ in range(steps):
+    for _ in range(num_steps):
         if should_stop():
             break
         gradient = compute_unit_gradients(owners, shared + extrapolated) / sizes + ridge * extrapolated
@@ -424,7 +428,7 @@ def average_losses(units: PaddedUnits, weights: FloatArray) -> FloatArray:
     """Average the losses of every owner, shape (owners,); 0 for one without records."""
     probabilities = _softmax(units.features @ np.swapaxes(weights, -1, -2))
     label_probabilities = np.sum(probabilities * units.targets, axis=2)
-    logs = np.log(np.maximum(label_probabilities, 1e-300)) * units.present[:, :, 0]
+    logs = np.log(np.maximum(label_probabilities, 1e-300)) * units.record_mask[:, :, 0]
     return np.asarray(-logs.sum(axis=1) / np.maximum(units.sizes[:, 0, 0], 1.0))
 
 

@@ -265,7 +265,7 @@ def choose_orders(epsilon: float, delta: float) -> FloatArray:
 def compute_epsilon(
     log_weights: FloatArray,
     sigma: float,
-    steps: int,
+    num_steps: int,
     delta: float,
     orders: FloatArray,
     epsilon_limit: float = math.inf,
@@ -276,7 +276,7 @@ def compute_epsilon(
     Args:
         log_weights: Log probabilities of k = 0 … G.
         sigma: Noise multiplier.
-        steps: T.
+        num_steps: T.
         delta: At which ε is asked.
         orders: That are tried.
         is_replaced: Whether a user's contents are replaced, and no user added or removed.
@@ -288,7 +288,7 @@ def compute_epsilon(
 
     def convert_to_epsilon(divergences: FloatArray, orders: FloatArray) -> FloatArray:
         log_terms = np.log1p(-1.0 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1.0)
-        return np.asarray(steps * divergences + log_terms)
+        return np.asarray(num_steps * divergences + log_terms)
 
     # An order whose ε exceeds the limit gains nothing: its integrals are not computed.
     lower_bounds = convert_to_epsilon(ratio.bound_divergence(orders), orders)
@@ -307,7 +307,7 @@ MOVED_TAIL = 1e-15
 
 @functools.lru_cache(maxsize=1024)
 def bound_multiplier(
-    examples: int, rate: float, epsilon: float, delta: float, steps: int, is_replaced: bool = False
+    examples: int, rate: float, epsilon: float, delta: float, num_steps: int, is_replaced: bool = False
 ) -> float:
     """Bound the sufficient noise by Rényi accounting: quick, and up to about 12 % more than `find_multiplier`.
 
@@ -316,7 +316,7 @@ def bound_multiplier(
         rate: q, the probability of each draw, in (0, 1]; 1 has no draw, and its noise is exact.
         epsilon: Of all steps together.
         delta: Likewise.
-        steps: T.
+        num_steps: T.
         is_replaced: Whether neighbours differ in a user's contents, replaced by others, and not in a user's presence.
 
     Returns:
@@ -330,28 +330,30 @@ def bound_multiplier(
     unit_noise = GaussianNoise.for_release(1.0, epsilon, delta).scale
     if rate >= 1.0:
         # A Gaussian that a user moves by G √T (Dong et al. 2022), or by twice that if contents turn around.
-        return (2 * examples if is_replaced else examples) * math.sqrt(steps) * unit_noise
+        return (2 * examples if is_replaced else examples) * math.sqrt(num_steps) * unit_noise
     log_weights, orders = compute_log_weights(examples, rate), choose_orders(epsilon, delta)
     # The search starts from the limit of many steps, where only the mean of a user's effect counts, but not below
     # what single steps need.
     mean = examples * rate
-    guess = max(1.15 * math.sqrt(steps) * unit_noise * mean, 0.3)
+    guess = max(1.15 * math.sqrt(num_steps) * unit_noise * mean, 0.3)
     guess = max(guess, 0.4 * unit_noise if examples == 1 else 0.3 * unit_noise * mean)
     return find_least_noise(
-        lambda sigma: compute_epsilon(log_weights, sigma, steps, delta, orders, 3.0 * epsilon, is_replaced),
+        lambda sigma: compute_epsilon(
+            log_weights, sigma, num_steps, delta, orders, 3.0 * epsilon, is_replaced
+        ),
         epsilon,
         1.5 * guess if is_replaced else guess,
         RDP_TOLERANCE,
     )
 
 
-def choose_grid(epsilon: float, steps: int) -> float:
+def choose_grid(epsilon: float, num_steps: int) -> float:
     """Choose the distance of the points to which privacy losses are rounded up, at a cost of at most 0.1 % of ε.
 
     The cost is near T times half the square of the distance, as measured: 0.07 at 4e-3 and 5,000 steps. A grid
     of 1e-2 makes 0.33 of ε = 0.13 after 755 steps; one below 1e-4 would take minutes.
     """
-    return float(f"{min(4e-3, epsilon / 20.0, max(math.sqrt(1e-3 * epsilon / steps), 1e-4)):.2g}")
+    return float(f"{min(4e-3, epsilon / 20.0, max(math.sqrt(1e-3 * epsilon / num_steps), 1e-4)):.2g}")
 
 
 def truncate_mixture(examples: int, rate: float) -> tuple[list[float], list[float]]:
@@ -372,15 +374,17 @@ def truncate_mixture(examples: int, rate: float) -> tuple[list[float], list[floa
     return moves, [probability / probability_sum for probability in probabilities]
 
 
-def bound_epsilon(sigma: float, examples: int, rate: float, steps: int, delta: float, grid: float) -> float:
+def bound_epsilon(
+    sigma: float, examples: int, rate: float, num_steps: int, delta: float, grid: float
+) -> float:
     """Bound ε of T steps: privacy losses of both directions, rounded upwards to a grid and composed.
 
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
     if examples == 1:
-        return bound_sampled_epsilon(sigma, rate, steps, 0.0, delta, grid)
+        return bound_sampled_epsilon(sigma, rate, num_steps, 0.0, delta, grid)
     moves, weights = truncate_mixture(examples, rate)
-    return bound_mixture_epsilon(sigma, moves, weights, steps, delta, grid)
+    return bound_mixture_epsilon(sigma, moves, weights, num_steps, delta, grid)
 
 
 MAX_TERMS = 400
@@ -397,7 +401,7 @@ class _StoppedError(Exception):
 
 
 def find_multiplier(
-    examples: int, rate: float, epsilon: float, delta: float, steps: int, should_stop: ShouldStop = never
+    examples: int, rate: float, epsilon: float, delta: float, num_steps: int, should_stop: ShouldStop = never
 ) -> float | None:
     """Find the least noise by privacy losses, to 0.1 % and from above; never above `bound_multiplier`.
 
@@ -406,7 +410,7 @@ def find_multiplier(
         rate: q.
         epsilon: Of all steps together.
         delta: Likewise.
-        steps: T.
+        num_steps: T.
         should_stop: Asked before each step of the search.
 
     Returns:
@@ -415,15 +419,15 @@ def find_multiplier(
     Raises:
         InvalidInput: No noise was found.
     """
-    multiplier_bound = bound_multiplier(examples, rate, epsilon, delta, steps)
+    multiplier_bound = bound_multiplier(examples, rate, epsilon, delta, num_steps)
     if rate >= 1.0:
         return multiplier_bound
-    grid = choose_grid(epsilon, steps)
+    grid = choose_grid(epsilon, num_steps)
 
     def compute_epsilon(sigma: float) -> float:
         if should_stop():
             raise _StoppedError
-        return bound_epsilon(sigma, examples, rate, steps, delta, grid)
+        return bound_epsilon(sigma, examples, rate, num_steps, delta, grid)
 
     try:
         least_noise = find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE)

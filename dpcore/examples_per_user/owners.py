@@ -198,10 +198,10 @@ def _select_in_order(ownership: Ownership, bound: int, order: IntArray) -> BoolA
     return is_kept
 
 
-def generate_ownership(records: int = 20_000, users: int = 3_000, seed: int = 0) -> Ownership:
+def generate_ownership(num_records: int = 20_000, num_users: int = 3_000, seed: int = 0) -> Ownership:
     """Generate records of simulated users: one to five owners each, users of uneven activity."""
     rng = np.random.default_rng(seed)
-    owners = rng.choice([1, 2, 3, 4, 5], size=records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
-    weight = 1.0 / (np.arange(users) + 10.0)
-    user = rng.choice(users, size=int(owners.sum()), p=weight / weight.sum())
-    return Ownership.from_pairs(np.repeat(np.arange(records), owners), user)
+    owners = rng.choice([1, 2, 3, 4, 5], size=num_records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
+    weight = 1.0 / (np.arange(num_users) + 10.0)
+    user = rng.choice(num_users, size=int(owners.sum()), p=weight / weight.sum())
+    return Ownership.from_pairs(np.repeat(np.arange(num_records), owners), user)

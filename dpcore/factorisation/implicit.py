@@ -64,9 +64,9 @@ class ImplicitSettings:
         """
         rng = np.random.default_rng(self.seed)
         vectors = rng.standard_normal((popularity.size, self.dimension))
-        relative = np.sqrt(popularity / max(float(popularity.mean()), 1e-300))
-        vectors *= relative[:, None]
-        vectors[:, 0] = relative
+        popularity_roots = np.sqrt(popularity / max(float(popularity.mean()), 1e-300))
+        vectors *= popularity_roots[:, None]
+        vectors[:, 0] = popularity_roots
         return np.asarray(vectors)
 
 
@@ -160,25 +160,28 @@ class ImplicitSums:
 
 
 def sum_over_users(
-    train: Ratings, weighted: WeightedRatings | None, item_vectors: FloatArray, settings: ImplicitSettings
+    train: Ratings,
+    weighted_ratings: WeightedRatings | None,
+    item_vectors: FloatArray,
+    settings: ImplicitSettings,
 ) -> ImplicitSums:
     """Let every user solve for their vector, and sum over users for all items and the Gram matrix. Private.
 
     Args:
         train: All that the users chose, from which they solve.
-        weighted: What enters the sums of items, with weights; None for all of it with weight 1.
+        weighted_ratings: What enters the sums of items, with weights; None for all of it with weight 1.
         item_vectors: Of the sweep before, shape (num_items, d).
         settings: Ridge of the users, and alpha_0.
     """
     # In float64, as in `fit.sum_over_users`: in float32 a user could move a sum by more than is declared.
-    dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
+    dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
     item_sums = Sums.zeros(train.num_items, settings.dimension, dtype)
     gram = np.zeros(item_sums.matrices.shape[1])
-    weighted = weighted or WeightedRatings(train, np.ones(train.num_ratings, dtype))
+    weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for user_block, vectors in solve_users(train, item_vectors, settings):
         gram += multiply_coordinates(vectors).sum(axis=0)
-        block = RatingBlock(weighted.ratings, user_block.users)
-        weights = weighted.weights[block.ratings].astype(dtype, copy=False)
+        block = RatingBlock(weighted_ratings.ratings, user_block.users)
+        weights = weighted_ratings.weights[block.ratings].astype(dtype, copy=False)
         item_sums.add(block, vectors.astype(dtype), weights, weights)
     return ImplicitSums(item_sums, gram)
 
@@ -255,13 +258,15 @@ def fit_private(
         raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
-    counts, weighted, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
+    counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
     settings = replace(
         settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
     vectors = settings.first_item_vectors(counts)
     for _ in range(spending.sweeps):
-        noisy_sums = sum_over_users(train, weighted, vectors, settings).add_noise(spending.noise, noise_rng)
+        noisy_sums = sum_over_users(train, weighted_ratings, vectors, settings).add_noise(
+            spending.noise, noise_rng
+        )
         vectors = _solve_items(noisy_sums, settings)
         on_sweep()
     return ImplicitModel(vectors, settings)

@@ -99,23 +99,27 @@ def theorem_2(g: int) -> Theorem2Variances:
 
 
 def two_group_problem(
-    light_users: int, heavy_users: int, heavy_size: int, light_size: int = 1, noise_ratio: float | None = None
+    num_light_users: int,
+    num_heavy_users: int,
+    heavy_size: int,
+    light_size: int = 1,
+    noise_ratio: float | None = None,
 ) -> MeanProblem:
     """Build a finite instance with two groups.
 
     Args:
-        light_users: Users in the first group, at least 1.
-        heavy_users: Users in the second group, at least 1.
+        num_light_users: Users in the first group, at least 1.
+        num_heavy_users: Users in the second group, at least 1.
         heavy_size: Rows of each user in the second group, above ``light_size``.
         light_size: Rows of each user in the first group (s above).
-        noise_ratio: 2 (B / epsilon)^2 / sigma^2 in rows; by default ``heavy_users`` / ``light_size``, at
+        noise_ratio: 2 (B / epsilon)^2 / sigma^2 in rows; by default ``num_heavy_users`` / ``light_size``, at
             which the best threshold is ``light_size``.
 
     Raises:
         InvalidInput: A number is out of its range; all problems at once.
     """
     with Problems() as problems:
-        problems.whole(1, MAX_USERS, light_users=light_users, heavy_users=heavy_users)
+        problems.whole(1, MAX_USERS, light_users=num_light_users, heavy_users=num_heavy_users)
         if (
             problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size)
             and heavy_size <= light_size
@@ -125,9 +129,9 @@ def two_group_problem(
             )
         if noise_ratio is not None:
             problems.positive(noise_ratio=noise_ratio)
-    histogram = ContributionHistogram.from_table([light_size, heavy_size], [light_users, heavy_users])
+    histogram = ContributionHistogram.from_table([light_size, heavy_size], [num_light_users, num_heavy_users])
     return build_problem_of_noise_ratio(
-        histogram, heavy_users / light_size if noise_ratio is None else noise_ratio
+        histogram, num_heavy_users / light_size if noise_ratio is None else noise_ratio
     )
 
 

@@ -236,7 +236,7 @@ def describe_search(minimum: Minimum) -> str:
     """Say in a sentence how the search ended."""
     if minimum.stop_reason:
         return f"The search {minimum.stop_reason}: this is the best bound so far."
-    return f"Branch and bound settled every bound on rows after looking at {minimum.evaluations:,}."
+    return f"Branch and bound settled every bound on rows after looking at {minimum.num_evaluations:,}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,10 +309,10 @@ def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> Error
     )
 
 
-def choose_fractions(histogram: ContributionHistogram, points: int = 200) -> FloatArray:
+def choose_fractions(histogram: ContributionHistogram, num_points: int = 200) -> FloatArray:
     """Return log-spaced tau_0 at whole caps from one row to n, the heaviest user's size among them."""
     n = float(histogram.num_rows)
-    return np.unique(np.rint(log_spaced(1.0, n, points, extra=(float(histogram.max_size),)))) / n
+    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra=(float(histogram.max_size),)))) / n
 
 
 def find_best_cap(

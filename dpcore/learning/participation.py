@@ -348,7 +348,7 @@ def simulate(
     law: PowerLaw,
     num_rows: int,
     fractions: npt.ArrayLike,
-    draws: int = 100,
+    num_draws: int = 100,
     seed: int = 0,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -359,7 +359,7 @@ def simulate(
         law: The population.
         num_rows: n, whole, from 1 to 1e7.
         fractions: tau_0 in [1e-15, 1], shape (q,).
-        draws: Samples, 1 to 100,000.
+        num_draws: Samples, 1 to 100,000.
         seed: Of the random numbers.
         progress: Told the share of draws made.
         should_stop: Asked before each draw.
@@ -375,9 +375,9 @@ def simulate(
     require.whole(1, MAX_SIMULATED_ROWS, num_rows=num_rows)
     tau_0 = np.atleast_1d(check_fractions(fractions))
     tau, rng = _convert_to_rows(tau_0, num_rows), np.random.default_rng(seed)
-    kept_share, users_capped = np.empty((2, draws, tau.size))
+    kept_share, users_capped = np.empty((2, num_draws, tau.size))
     num_drawn = 0
-    while num_drawn < draws and not should_stop():
+    while num_drawn < num_draws and not should_stop():
         counts = np.sort(draw_counts(law, num_rows, rng))
         rows = np.concatenate(([0.0], np.cumsum(counts)))
         num_uncapped = np.searchsorted(counts, tau, side="right")
@@ -385,5 +385,5 @@ def simulate(
         kept_rows = rows[num_uncapped] + tau * users_capped[num_drawn]
         kept_share[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
         num_drawn += 1
-        progress(num_drawn / draws)
-    return Draws(tau_0, kept_share[:num_drawn], users_capped[:num_drawn], num_drawn < draws)
+        progress(num_drawn / num_draws)
+    return Draws(tau_0, kept_share[:num_drawn], users_capped[:num_drawn], num_drawn < num_draws)

@@ -154,7 +154,7 @@ class RangeChoice:
         noise: Standard deviation of the noise.
         error: Root of f, the total error.
         certificate: The error and a lower bound, for every range at this h, or for every h as well.
-        passes: Number of passes over the rows in the search.
+        num_passes: Number of passes over the rows in the search.
     """
 
     lower: float
@@ -165,7 +165,7 @@ class RangeChoice:
     noise: float
     error: float
     certificate: Certificate
-    passes: int = 1
+    num_passes: int = 1
 
 
 class WeightedRows:
@@ -399,4 +399,4 @@ def best_joint(
         progress(min(passes / MAX_PASSES, 1.0))
     bound = min(cells[0][0] if cells else best.error, best.certificate.lower_bound)
     argument = "every range and, by intervals, every bound on rows is covered"
-    return replace(best, certificate=Certificate(best.error, bound, argument), passes=passes)
+    return replace(best, certificate=Certificate(best.error, bound, argument), num_passes=passes)

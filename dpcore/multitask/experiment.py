@@ -206,7 +206,7 @@ class ExperimentResult:
 
 
 def run_experiment(
-    experiment: Experiment, progress: Progress = silent, should_stop: ShouldStop = never, workers: int = 2
+    experiment: Experiment, progress: Progress = silent, should_stop: ShouldStop = never, num_workers: int = 2
 ) -> ExperimentResult:
     """Run the experiment, with the repeats in parallel threads.
 
@@ -215,13 +215,13 @@ def run_experiment(
         progress: Called from this thread with the share of runs done.
         should_stop: Asked from this thread about four times a second; where it says yes, what is done so
             far is returned.
-        workers: Threads.
+        num_workers: Threads.
     """
     shape = len(experiment.exponents), experiment.repeats
     panels = itertools.product(experiment.algorithms, experiment.powers, experiment.epsilons)
     result = ExperimentResult(experiment, {panel: np.full(shape, np.nan) for panel in panels})
     stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=workers) as pool:
+    with ThreadPoolExecutor(max_workers=num_workers) as pool:
         runs = [
             pool.submit(_run_repeat, result, power, repeat, stop.is_set)
             for repeat in range(experiment.repeats)

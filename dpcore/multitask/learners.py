@@ -195,8 +195,10 @@ def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     )
     is_positive = eigenvalues > rounding
     inverse_eigenvalues = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_positive)
-    rotated = np.einsum("mkj,mk->mj", eigenvectors, sums.vectors)
-    return clip_rows(np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated), coefficient_bound)
+    rotated_vectors = np.einsum("mkj,mk->mj", eigenvectors, sums.vectors)
+    return clip_rows(
+        np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated_vectors), coefficient_bound
+    )
 
 
 @dataclass(frozen=True)
@@ -248,8 +250,10 @@ def sum_gradients(
     clipped_weights = pair_weights[order] * (bound / np.maximum(gradient_lengths, bound))
     starts, columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(order.size)
     # Rows of tasks by pairs: a product sums over each task.
-    by_pair = csr_matrix((clipped_weights * residuals, columns, starts), shape=(sizes.size, order.size))
-    sums = by_pair @ features
+    task_pair_matrix = csr_matrix(
+        (clipped_weights * residuals, columns, starts), shape=(sizes.size, order.size)
+    )
+    sums = task_pair_matrix @ features
     if ridge:
         sums += ridge * np.add.reduceat(clipped_weights, starts[:-1])[:, None] * coefficients
     return np.asarray(2.0 * sums)
@@ -290,17 +294,17 @@ def fit_descent(
     return coefficients
 
 
-def compute_isotropic_rates(task_totals: FloatArray, dimension: int, steps: int) -> FloatArray:
+def compute_isotropic_rates(task_totals: FloatArray, dimension: int, num_steps: int) -> FloatArray:
     """Compute eta_i^(t) = d / (2 W_i sqrt(t)): Newton's step for isotropic features of length 1.
 
     Args:
         task_totals: W_i or what is publicly known of it, shape (num_tasks,).
         dimension: d.
-        steps: T.
+        num_steps: T.
 
     Returns:
         Shape (steps, num_tasks). Ours; the paper's rates serve its bounds. Its theorem 3.12 (b) prints
         1 / (omega_i^2 n_i lambda t), where its proof has omega_i.
     """
-    step_numbers = np.arange(1, steps + 1, dtype=np.float64)
+    step_numbers = np.arange(1, num_steps + 1, dtype=np.float64)
     return np.asarray(dimension / (2.0 * np.sqrt(step_numbers)[:, None] * task_totals))

@@ -45,7 +45,7 @@ class PairChoice:
         max_amount: L-infinity per user and group, in the statistic's unit (of a mean, in rows); 0 likewise.
         error: The problem's objective there.
         certificate: The error and a lower bound for every pair, and for releasing nothing; None if nothing is proved.
-        evaluations: Number of passes over the pairs, or of evaluated pairs of bounds.
+        num_evaluations: Number of passes over the pairs, or of evaluated pairs of bounds.
         stop_reason: Sentences on how the search ended.
         is_settled: True if the search was completed. If it was stopped, a better pair may exist.
     """
@@ -54,7 +54,7 @@ class PairChoice:
     max_amount: float
     error: float
     certificate: Certificate | None
-    evaluations: int
+    num_evaluations: int
     stop_reason: str
     is_settled: bool = True
 

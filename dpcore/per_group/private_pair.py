@@ -242,11 +242,11 @@ class PrivatePairProblem:
         weights = self._weights
         unit, price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
-        public = [
+        public_costs = [
             round((Fraction(float(n)) / unit + price * int(w)) * RESOLUTION)
             for n, w in zip(self.noise, weights, strict=True)
         ]
-        level: npt.NDArray[Any] = np.array(public, dtype=object) - kept_amounts
+        level: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
         # The same integers either way; machine words if all differences fit.
         if np.abs(level).max() < _FAR:
             level = level.astype(np.int64)

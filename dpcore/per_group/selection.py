@@ -92,7 +92,7 @@ class Selection:
         self.problem, self.parameters = problem, problem.parameters
         self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
         self.most_users = self.pairs.most_users
-        self.most_groups = int(self.pairs.sizes.max())
+        self.most_groups = int(self.pairs.user_group_counts.max())
         self.largest_amount = float(self.pairs.amounts.max())
         self.evaluations = 0
         self._kept: dict[tuple[int, int], FloatArray] = {}

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupProblem
 
-BLOCK = 1 << 16
+USERS_PER_BLOCK = 1 << 16
 """Users whose polynomials are multiplied together."""
-SHORT = 4
+CONVOLUTION_LEVELS = 4
 """Levels of the tree with plain convolution."""
 
 
@@ -32,13 +32,13 @@ class PairsByGroup:
 
     Attributes:
         groups: Group codes, ascending, shape (num_pairs,).
-        sizes: Number of groups of each pair's user, likewise.
+        user_group_counts: Number of groups of each pair's user, likewise.
         amounts: Amount of each pair, likewise.
         num_groups: Number of entries of arrays by group.
     """
 
     groups: IntArray
-    sizes: IntArray
+    user_group_counts: IntArray
     amounts: FloatArray
     num_groups: int
 
@@ -93,40 +93,46 @@ def compute_kept_moments(
         One entry per rule; ``square`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(tables, dtype=np.float64))
-    number = pairs.num_groups
-    is_certain = pairs.sizes <= max_groups
+    num_groups = pairs.num_groups
+    is_certain = pairs.user_group_counts <= max_groups
     amounts = None if max_amount is None else np.minimum(pairs.amounts, max_amount)
     has_equal_amounts = amounts is not None and bool(amounts[0] == amounts.min() == amounts.max())
-    always = np.bincount(pairs.groups[is_certain], minlength=number)
-    offset = np.zeros(number)
+    num_certain_users = np.bincount(pairs.groups[is_certain], minlength=num_groups)
+    offset = np.zeros(num_groups)
     if amounts is not None:
         assert targets is not None
-        offset = np.bincount(pairs.groups[is_certain], amounts[is_certain], number) - targets
-    is_drawn = ~is_certain
-    users = np.bincount(pairs.groups[is_drawn], minlength=number)
-    starts = np.cumsum(users) - users
-    share = max_groups / pairs.sizes[is_drawn]
-    added = None if amounts is None or has_equal_amounts else amounts[is_drawn]
-    probabilities, square = (np.empty((rule_tables.shape[0], number)) for _ in range(2))
-    for group_codes, width in _batches(users):
+        offset = np.bincount(pairs.groups[is_certain], amounts[is_certain], num_groups) - targets
+    is_uncertain = ~is_certain
+    num_uncertain_users = np.bincount(pairs.groups[is_uncertain], minlength=num_groups)
+    starts = np.cumsum(num_uncertain_users) - num_uncertain_users
+    sample_probabilities = max_groups / pairs.user_group_counts[is_uncertain]
+    uncertain_amounts = None if amounts is None or has_equal_amounts else amounts[is_uncertain]
+    probabilities, square = (np.empty((rule_tables.shape[0], num_groups)) for _ in range(2))
+    for group_codes, width in _batches(num_uncertain_users):
         positions = np.arange(width)
-        is_user = positions < users[group_codes, None]
+        is_user = positions < num_uncertain_users[group_codes, None]
         indices = np.where(is_user, starts[group_codes, None] + positions, 0)
-        p = np.where(is_user, share[indices] if share.size else 0.0, 0.0)
-        m = None if added is None else np.where(is_user, added[indices] if added.size else 0.0, 0.0)
+        p = np.where(is_user, sample_probabilities[indices] if sample_probabilities.size else 0.0, 0.0)
+        m = (
+            None
+            if uncertain_amounts is None
+            else np.where(is_user, uncertain_amounts[indices] if uncertain_amounts.size else 0.0, 0.0)
+        )
         product = _multiply_users(p, m)
         # Positions beyond the users of a group have the coefficient 0, so the table entry there has no effect.
-        n = np.minimum(always[group_codes, None] + np.arange(width + 1), rule_tables.shape[1] - 1)
-        by_size = [np.einsum("gn,cgn->cg", table[n], product) for table in rule_tables]
+        n = np.minimum(num_certain_users[group_codes, None] + np.arange(width + 1), rule_tables.shape[1] - 1)
+        moments_by_rule = [np.einsum("gn,cgn->cg", table[n], product) for table in rule_tables]
         d = offset[group_codes]
-        for rule, sums in enumerate(by_size):
+        for rule, sums in enumerate(moments_by_rule):
             # A probability, up to the rounding of the transform.
             probabilities[rule, group_codes] = np.clip(sums[0], 0.0, 1.0)
             if amounts is None:
                 square[rule, group_codes] = 0.0
             elif has_equal_amounts:  # S is a multiple of N.
-                gap = (d[:, None] + float(amounts[0]) * np.arange(width + 1)) ** 2
-                square[rule, group_codes] = np.einsum("gn,gn,gn->g", rule_tables[rule][n], gap, product[0])
+                squared_gaps = (d[:, None] + float(amounts[0]) * np.arange(width + 1)) ** 2
+                square[rule, group_codes] = np.einsum(
+                    "gn,gn,gn->g", rule_tables[rule][n], squared_gaps, product[0]
+                )
             else:
                 square[rule, group_codes] = sums[2] + d * (2.0 * sums[1] + d * sums[0])
     return [KeptMoments(k, np.maximum(s, 0.0)) for k, s in zip(probabilities, square, strict=True)]
@@ -139,7 +145,7 @@ def _batches(users: IntArray) -> Iterator[tuple[IntArray, int]]:
     order = np.argsort(level, kind="stable")
     edges = np.searchsorted(level[order], np.arange(level.max(initial=0) + 2))
     for j, (begin, end) in enumerate(pairwise(edges)):
-        step = max(1, BLOCK >> j)
+        step = max(1, USERS_PER_BLOCK >> j)
         for first in range(int(begin), int(end), step):
             yield order[first : min(first + step, int(end))], 1 << j
 
@@ -160,7 +166,7 @@ def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
     if m is not None:
         x[1, 1] = flat * m.ravel()
         x[2, 1] = x[1, 1] * m.ravel()
-    while x.shape[2] > groups and x.shape[1] <= 1 << SHORT:
+    while x.shape[2] > groups and x.shape[1] <= 1 << CONVOLUTION_LEVELS:
         x = _convolve(x[:, :, 0::2], x[:, :, 1::2])
     x = np.ascontiguousarray(x.transpose(0, 2, 1))
     while x.shape[1] > groups:
@@ -170,25 +176,25 @@ def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
 
 def _convolve(x: FloatArray, y: FloatArray) -> FloatArray:
     number, length, rows = x.shape
-    out = np.zeros((number, 2 * length - 1, rows))
+    product = np.zeros((number, 2 * length - 1, rows))
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     for i in range(length):
         window = slice(i, i + length)
-        out[0, window] += x[0, i] * y[0]
+        product[0, window] += x[0, i] * y[0]
         if number == 3:
-            out[1, window] += x[0, i] * y[1] + x[1, i] * y[0]
-            out[2, window] += x[0, i] * y[2] + x[2, i] * y[0] + (2.0 * x[1, i]) * y[1]
-    return out
+            product[1, window] += x[0, i] * y[1] + x[1, i] * y[0]
+            product[2, window] += x[0, i] * y[2] + x[2, i] * y[0] + (2.0 * x[1, i]) * y[1]
+    return product
 
 
 def _multiply_by_fft(x: FloatArray, y: FloatArray) -> FloatArray:
     from scipy import fft
 
-    number, _, length = x.shape
-    full = 2 * length - 1
-    size = fft.next_fast_len(full, real=True)
-    a, b = fft.rfft(x, size, axis=2), fft.rfft(y, size, axis=2)
-    product = [a[0] * b[0]]
-    if number == 3:
-        product += [a[0] * b[1] + a[1] * b[0], a[0] * b[2] + a[2] * b[0] + 2.0 * a[1] * b[1]]
-    return np.asarray(fft.irfft(np.array(product), size, axis=2)[:, :, :full])
+    num_moments, _, length = x.shape
+    product_length = 2 * length - 1
+    fft_length = fft.next_fast_len(product_length, real=True)
+    a, b = fft.rfft(x, fft_length, axis=2), fft.rfft(y, fft_length, axis=2)
+    transformed_products = [a[0] * b[0]]
+    if num_moments == 3:
+        transformed_products += [a[0] * b[1] + a[1] * b[0], a[0] * b[2] + a[2] * b[0] + 2.0 * a[1] * b[1]]
+    return np.asarray(fft.irfft(np.array(transformed_products), fft_length, axis=2)[:, :, :product_length])

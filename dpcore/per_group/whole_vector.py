@@ -61,7 +61,7 @@ class VectorChoice:
         max_norm: T, in the statistic's unit; 0 if it is best to release nothing.
         error: The problem's objective there.
         certificate: The error and a lower bound for every T >= 0 under the same rule.
-        evaluations: Number of evaluations of the error.
+        num_evaluations: Number of evaluations of the error.
         stop_reason: Sentence on how the search ended.
     """
 
@@ -69,7 +69,7 @@ class VectorChoice:
     max_norm: float
     error: float
     certificate: Certificate
-    evaluations: int
+    num_evaluations: int
     stop_reason: str
 
 
@@ -143,7 +143,7 @@ class _Radial(_Vectors):
         factor[is_above] = max_norm / self.norms[is_above]
         return self.problem.amounts * np.repeat(factor, self.groups_per_user)
 
-    def line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
+    def compute_bias_line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return A and B of each group: |bias| is A - B T just to the right of T, or just to the left of it."""
         is_above = self.norms >= max_norm if is_left else self.norms > max_norm
         inverse = np.zeros(self.norms.size)
@@ -152,7 +152,7 @@ class _Radial(_Vectors):
         totals = self.problem.per_group(np.where(np.repeat(is_above, self.groups_per_user), amounts, 0.0))
         return totals, self.problem.per_group(amounts * np.repeat(inverse, self.groups_per_user))
 
-    def objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
+    def evaluate_objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
         """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
         w, noise = self.problem.weights, self.noise_per_norm
         missing = np.maximum(a - b * t, 0.0)
@@ -167,7 +167,7 @@ class _Radial(_Vectors):
         return float(root @ w), float(slope @ w)
 
     def value_and_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
-        return self.objective(*self.line(t, is_left), t)
+        return self.evaluate_objective(*self.compute_bias_line(t, is_left), t)
 
 
 class _Cap(_Vectors):
@@ -180,22 +180,28 @@ class _Cap(_Vectors):
         self.amounts = problem.amounts[self.order]
         self.groups = problem.pairs.group_codes[self.order]
         self.power = self.powers(self.amounts)
-        up_to = np.cumsum(self.power)
-        smaller_powers = up_to - self.power  # Sum of the smaller amounts' powers, over all users before.
+        cumulative_powers = np.cumsum(self.power)
+        smaller_powers = (
+            cumulative_powers - self.power
+        )  # Sum of the smaller amounts' powers, over all users before.
         rank = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
         num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - rank
-        start = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
+        powers_of_earlier_users = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
-        self.norms_at_amounts = self.root(np.maximum(smaller_powers - start, 0.0) + num_larger * self.power)
+        self.norms_at_amounts = self.root(
+            np.maximum(smaller_powers - powers_of_earlier_users, 0.0) + num_larger * self.power
+        )
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         is_uncut = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        powers_of_amounts = np.add.reduceat(np.where(is_uncut, self.power, 0.0), self.user_starts)
+        uncut_power_per_user = np.add.reduceat(np.where(is_uncut, self.power, 0.0), self.user_starts)
         num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
-        room = np.maximum((max_norm**2 if self.is_squared else max_norm) - powers_of_amounts, 0.0)
-        level = self.root(room / np.maximum(num_cut, 1))
+        remaining_power = np.maximum(
+            (max_norm**2 if self.is_squared else max_norm) - uncut_power_per_user, 0.0
+        )
+        level = self.root(remaining_power / np.maximum(num_cut, 1))
         return np.where(
             is_uncut, self.amounts, np.minimum(self.amounts, np.repeat(level, self.groups_per_user))
         )
@@ -205,7 +211,7 @@ class _Cap(_Vectors):
         kept_amounts[self.order] = self._keep_sorted(max_norm)
         return kept_amounts
 
-    def missing(self, max_norm: float) -> FloatArray:
+    def compute_biases(self, max_norm: float) -> FloatArray:
         """Return |bias| of every group."""
         lost_amounts = self.amounts - self._keep_sorted(max_norm)
         return np.bincount(self.groups, lost_amounts, self.problem.pairs.num_entries).astype(np.float64)
@@ -232,10 +238,10 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     # If the error rises from T = 0 on, the noise outweighs every gain, and it is best to release nothing.
     if low > 0:
         begin, end = float(edges[low - 1]), float(edges[low])
-        a, b = radial.line(begin)
-        falls = radial.objective(a, b, end)[1] <= 0.0
-        max_norm = end if falls else _stationary_point(radial, a, b, begin, end)
-    value, lower = _tangent_bound(radial, max_norm)
+        a, b = radial.compute_bias_line(begin)
+        falls = radial.evaluate_objective(a, b, end)[1] <= 0.0
+        max_norm = end if falls else _find_stationary_point(radial, a, b, begin, end)
+    value, lower = _compute_tangent_bound(radial, max_norm)
     rooted = problem.parameters.objective.is_rooted
     error = value if rooted else math.sqrt(value)
     certificate = Certificate(
@@ -249,7 +255,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     return VectorChoice(VectorRule.RADIAL, max_norm, error, certificate, evaluations, stop_reason)
 
 
-def _stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
+def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
     """Return T at which the slope of one piece is 0."""
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
@@ -258,12 +264,12 @@ def _stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: floa
         return min(max(turn, begin), end)
     from scipy.optimize import brentq
 
-    if radial.objective(a, b, begin)[1] >= 0.0:
+    if radial.evaluate_objective(a, b, begin)[1] >= 0.0:
         return begin
-    return float(brentq(lambda t: radial.objective(a, b, t)[1], begin, end, xtol=1e-300, rtol=1e-14))
+    return float(brentq(lambda t: radial.evaluate_objective(a, b, t)[1], begin, end, xtol=1e-300, rtol=1e-14))
 
 
-def _tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
+def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
     """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T."""
     value, slope = radial.value_and_slope(max_norm)
     if max_norm == 0.0:
@@ -271,13 +277,16 @@ def _tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
     # Closer tangents give a better bound; if they are too close, rounding decides the signs of their slopes.
     for width in (1e-9, 1e-7, 1e-5, 1e-3):
         a, b = max_norm * (1.0 - width), max_norm * (1.0 + width)
-        (value_a, fall), (value_b, rise) = radial.value_and_slope(a), radial.value_and_slope(b, is_left=True)
-        if fall <= 0.0 <= rise:
-            if rise == fall:
+        (value_a, slope_a), (value_b, slope_b) = (
+            radial.value_and_slope(a),
+            radial.value_and_slope(b, is_left=True),
+        )
+        if slope_a <= 0.0 <= slope_b:
+            if slope_b == slope_a:
                 return value, min(value_a, value_b)
             # Follow the tangent at a to the point where both tangents cross.
-            step = (value_b - value_a - rise * (b - a)) / (fall - rise)
-            return value, value_a + fall * min(max(step, 0.0), b - a)
+            step = (value_b - value_a - slope_b * (b - a)) / (slope_a - slope_b)
+            return value, value_a + slope_a * min(max(step, 0.0), b - a)
     return value, -math.inf
 
 
@@ -302,53 +311,58 @@ def best_cap(
     cap = _Cap(problem)
     largest = float(cap.norms.max())
     biases: dict[float, FloatArray] = {}
-    best, max_norm, evaluations = problem.error_of_nothing, 0.0, 0
+    smallest_error, max_norm, evaluations = problem.error_of_nothing, 0.0, 0
 
     def combine(lost: FloatArray, t: float) -> float:
         """Return the objective for the lost amounts of every group and the noise of T."""
         return problem.error(lost**2 + (cap.noise_per_norm * t) ** 2)
 
-    def missing(t: float) -> FloatArray:
-        nonlocal best, max_norm, evaluations
+    def evaluate_biases(t: float) -> FloatArray:
+        nonlocal smallest_error, max_norm, evaluations
         if t not in biases:
             # An entry that is dropped from the cache is recomputed when needed.
             while biases and (len(biases) + 1) * problem.pairs.num_entries > MAX_CACHED_ENTRIES:
                 biases.pop(next(iter(biases)))
-            biases[t] = cap.missing(t)
+            biases[t] = cap.compute_biases(t)
             evaluations += 1
             error = combine(biases[t], t)
-            if error < best:
-                best, max_norm = error, t
+            if error < smallest_error:
+                smallest_error, max_norm = error, t
         return biases[t]
 
     heap: list[tuple[float, float, float]] = []
-    closed: list[float] = []
+    closed_bounds: list[float] = []
 
-    def add(low: float, high: float) -> None:
-        bound = combine(missing(high), low)
-        if bound < best * (1.0 - tolerance):
+    def add_interval(low: float, high: float) -> None:
+        bound = combine(evaluate_biases(high), low)
+        if bound < smallest_error * (1.0 - tolerance):
             heapq.heappush(heap, (bound, low, high))
         else:
-            closed.append(bound)
+            closed_bounds.append(bound)
 
-    add(0.0, largest)
+    add_interval(0.0, largest)
     while (
-        heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations and not should_stop()
+        heap
+        and heap[0][0] < smallest_error * (1.0 - tolerance)
+        and evaluations < max_evaluations
+        and not should_stop()
     ):
         bound, low, high = heapq.heappop(heap)
         # The geometric mean, as ratios of T matter in a wide interval.
         midpoint = high / 8.0 if low == 0.0 else math.sqrt(low * high)
         if low < midpoint < high:
-            add(low, midpoint)
-            add(midpoint, high)
+            add_interval(low, midpoint)
+            add_interval(midpoint, high)
         else:
-            closed.append(bound)
+            closed_bounds.append(bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
-    lower = min(best, *closed, *(bound for bound, _, _ in heap))
+    lower = min(smallest_error, *closed_bounds, *(bound for bound, _, _ in heap))
     certificate = Certificate(
-        best, lower, "in every interval, bias at its upper and noise at its lower end bound the error"
+        smallest_error,
+        lower,
+        "in every interval, bias at its upper and noise at its lower end bound the error",
     )
     stop_reason = f"Stopped after {evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):
         stop_reason = f"Within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
-    return VectorChoice(VectorRule.CAP, max_norm, best, certificate, evaluations, stop_reason)
+    return VectorChoice(VectorRule.CAP, max_norm, smallest_error, certificate, evaluations, stop_reason)

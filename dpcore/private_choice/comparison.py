@@ -56,7 +56,7 @@ def simulate_bounds(
     histogram: ContributionHistogram,
     choose: Callable[[ContributionHistogram], float],
     parameters: PrivateCopyParameters,
-    runs: int = RUNS,
+    num_runs: int = RUNS,
     seed: int = 0,
     post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
@@ -66,7 +66,7 @@ def simulate_bounds(
         histogram: Rows per user, private.
         choose: Returns the best bound on a histogram.
         parameters: Of the copies.
-        runs: Number of copies; 300 take about 0.3 seconds on 4,372 users for a mean's two bounds.
+        num_runs: Number of copies; 300 take about 0.3 seconds on 4,372 users for a mean's two bounds.
         seed: Seed of NumPy's generator.
         post_process: Returns the users per bin, given noisy counts, their noise and the bins; releases use the default.
 
@@ -75,9 +75,9 @@ def simulate_bounds(
     """
     bins, counts = parameters.bins, parameters.bins.count_users(histogram)
     shape, generator = parameters.noise_shape, np.random.default_rng(seed)
-    bounds = np.full(runs, math.nan)
-    for first in range(0, runs, _BLOCK):
-        size = min(_BLOCK, runs - first), counts.size
+    bounds = np.full(num_runs, math.nan)
+    for first in range(0, num_runs, _BLOCK):
+        size = min(_BLOCK, num_runs - first), counts.size
         noise = simulate_noise(parameters.noise, parameters.scale, size, generator)
         for run, row in enumerate(noise, first):
             copy = private_histogram.build_histogram(post_process(counts + row, shape, bins.lower), bins)
@@ -107,14 +107,14 @@ def simulate_noise(
 
 
 def simulate_cost(
-    parameters: PrivateParameters, histogram: ContributionHistogram, runs: int = RUNS
+    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = RUNS
 ) -> ChoiceCost:
     """Return the simulated cost of choosing on a private copy."""
     condition = parameters.condition
-    bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, runs)
+    bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
     finite = bounds[np.isfinite(bounds)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite, 1e-12))
-    costs = np.append(np.sort(regrets), np.full(runs - finite.size, math.inf))
+    costs = np.append(np.sort(regrets), np.full(num_runs - finite.size, math.inf))
     return ChoiceCost(find_rank_value(costs, 0.5), find_rank_value(costs, 0.95))
 
 

@@ -79,10 +79,10 @@ class TableCondition(MeanCondition, SumsOverUsers):
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
-            first, full = np.searchsorted(sizes, [h, REACH * h], side="right")
-            adds = self._additions(sizes[first:full].astype(np.float64), h) / self._max_addition(h)
-            steps = np.floor(np.clip(adds, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            sums[0, j] = np.dot(users[first:full], steps) + RESOLUTION * int(users[full:].sum())
+            first, first_full = np.searchsorted(sizes, [h, REACH * h], side="right")
+            additions = self._additions(sizes[first:first_full].astype(np.float64), h) / self._max_addition(h)
+            steps = np.floor(np.clip(additions, 0.0, 1.0) * RESOLUTION).astype(np.int64)
+            sums[0, j] = np.dot(users[first:first_full], steps) + RESOLUTION * int(users[first_full:].sum())
         return sums
 
     def _max_addition(self, h: float) -> float:
@@ -151,17 +151,19 @@ class TableSmooth(TableCondition):
         """Return the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
         model, weight = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
 
-        def error(h: FloatArray, sums: SizeIndex) -> FloatArray:
+        def error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
             smooth = weights.smooth_losses(histogram, h).squared_weights
-            noise_weight = 1.0 / histogram.kept_rows(h)
-            return np.asarray(model.capped(h, sums).variance + weight * (smooth - noise_weight))
+            capped_squared_weights = 1.0 / histogram.kept_rows(h)
+            return np.asarray(
+                model.capped(h, size_index).variance + weight * (smooth - capped_squared_weights)
+            )
 
         pieces, pieces_at_sizes = model.cap_curve.pieces, histogram.pieces_at_sizes()
         users_above, inverse = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        turned = Pieces(
+        smooth_pieces = Pieces(
             pieces.constant, pieces.linear - weight * users_above, pieces.square + weight * inverse
         )
-        return BoundCurve(histogram, error, turned)
+        return BoundCurve(histogram, error, smooth_pieces)
 
 
 Condition = CountCondition | TableSmooth | TableCap

@@ -136,10 +136,10 @@ class QuantileProblem:
         # Random orders are of rows sorted by value, which no base changes.
         return changed.with_changes(changed.rows.with_draws(self.rows.draws))
 
-    def with_subsamples(self, subsamples: int) -> QuantileProblem:
+    def with_subsamples(self, num_subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
-        draws = replace(self.rows.draws, count=subsamples)
-        return self.with_changes(self.rows.with_draws(draws), subsamples=subsamples)
+        draws = replace(self.rows.draws, count=num_subsamples)
+        return self.with_changes(self.rows.with_draws(draws), subsamples=num_subsamples)
 
     def largest_move(self, bound: float) -> float:
         """Return the sensitivity of the weighted rank, counted from q, to one user."""

@@ -131,7 +131,7 @@ class QuantileChoice:
 def best_bound(
     problem: QuantileProblem,
     weighting: WeightKind,
-    points: int = 24,
+    num_points: int = 24,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
@@ -149,16 +149,16 @@ def best_bound(
     Args:
         problem: The question.
         weighting: Smooth weights or a cap.
-        points: Points of either grid, at least 3.
+        num_points: Points of either grid, at least 3.
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each bound; True ends the search with the best so far.
         quantiles: As in `rank_errors`.
         all_caps: Up to so many whole caps are all tried; 0 for a grid in any case, which is faster.
 
     Raises:
-        InvalidInput: ``points`` below 3.
+        InvalidInput: ``num_points`` below 3.
     """
-    require.whole(3, 100_000, points=points)
+    require.whole(3, 100_000, points=num_points)
     low, high = problem.histogram.min_size, problem.histogram.max_size
     searched = problem.on_search_subsamples() if weighting is WeightKind.CAP else problem
     tries_all = weighting is WeightKind.CAP and high - low < all_caps
@@ -169,7 +169,7 @@ def best_bound(
 
         return rank_errors(searched, weighting, bounds, report, should_stop, quantiles)
 
-    grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, points)
+    grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, num_points)
     # The unbounded case first: it is there whenever anything is.
     errors = coarse = evaluate(grid[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
@@ -178,7 +178,7 @@ def best_bound(
         # `coarse` runs from the largest bound down.
         upper = coarse.bounds[max(best_index - 1, 0)]
         lower = coarse.bounds[min(best_index + 1, grid.size - 1)]
-        finer = np.setdiff1d(_build_grid(weighting, lower, upper, points), grid)
+        finer = np.setdiff1d(_build_grid(weighting, lower, upper, num_points), grid)
         if finer.size:
             errors = coarse.with_more(evaluate(finer, 0.5))
     if not errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
@@ -199,13 +199,13 @@ def best_bound(
     )
 
 
-def _build_grid(weighting: WeightKind, low: float, high: float, points: int) -> FloatArray:
-    grid = log_spaced(low, high, points)
+def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int) -> FloatArray:
+    grid = log_spaced(low, high, num_points)
     return np.unique(np.round(grid)) if weighting is WeightKind.CAP else grid
 
 
 def _build_choice(
-    weighting: WeightKind, errors: RankErrors, tries_all: bool, subsamples: int
+    weighting: WeightKind, errors: RankErrors, tries_all: bool, num_subsamples: int
 ) -> QuantileChoice:
     best_index = int(np.argmin(errors.rank_error))
     error, count = float(errors.rank_error[best_index]), errors.bounds.size
@@ -220,9 +220,9 @@ def _build_choice(
     else:
         stop_reason = "Exact: there is only one bound to try."
     argument = "every bound was tried"
-    if subsamples > 1:
-        stop_reason += f" All used the same {subsamples:,} subsamples."
-        argument = f"{argument}, for the average over {subsamples:,} subsamples alone"
+    if num_subsamples > 1:
+        stop_reason += f" All used the same {num_subsamples:,} subsamples."
+        argument = f"{argument}, for the average over {num_subsamples:,} subsamples alone"
     if not is_proved:
         argument = "only some bounds were tried"
     return QuantileChoice(
@@ -230,7 +230,7 @@ def _build_choice(
         bound=float(errors.bounds[best_index]),
         rank_error=error,
         standard_error=float(errors.standard_error[best_index]),
-        subsamples=subsamples,
+        subsamples=num_subsamples,
         unbounded_rank_error=float(errors.rank_error[int(np.argmax(errors.bounds))]),
         certificate=Certificate(error, error if is_proved else -math.inf, argument),
         stop_reason=stop_reason,

@@ -34,9 +34,9 @@ class WeightKind(enum.Enum):
     CAP = "at most h rows, drawn at random"
 
 
-def affordable_subsamples(cells: int, rows: int, limit: int) -> int:
-    """Return the number of subsamples that keeps rows times subsamples below ``cells``; enough for a spread."""
-    return min(max(cells // rows, FEWEST_SUBSAMPLES), limit)
+def affordable_subsamples(num_cells: int, num_rows: int, limit: int) -> int:
+    """Return the number of subsamples that keeps rows times subsamples below ``num_cells``; enough for a spread."""
+    return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Rows:
         draws: Random orders of each user's rows, by which caps choose.
     """
 
-    def __init__(self, values: Values, base: Base, subsample: int, subsamples: int) -> None:
+    def __init__(self, values: Values, base: Base, subsample: int, num_subsamples: int) -> None:
         """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
         n, starts, per_user = self._count_users(values)
         order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
@@ -109,7 +109,7 @@ class Rows:
         distinct = in_order[row_ends]
         size_index = np.searchsorted(self.histogram.sizes, per_user)
         self._size_index = np.repeat(size_index, per_user)[order]
-        self.draws = Draws(starts, per_user, order, subsample, subsamples)
+        self.draws = Draws(starts, per_user, order, subsample, num_subsamples)
         rows_up_to = np.concatenate(([0], row_ends + 1))
         self._rows_below = rows_up_to[self._cut(distinct, base)]
         self.share_below = self._rows_below / n

@@ -301,7 +301,11 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 
 
 def ascend(
-    whitened: Whitened, trade_off: float, m: FloatArray, steps: int, is_settled: Callable[[DualPoint], bool]
+    whitened: Whitened,
+    trade_off: float,
+    m: FloatArray,
+    num_steps: int,
+    is_settled: Callable[[DualPoint], bool],
 ) -> DualPoint:
     """Take Newton steps from M on, with a damping that is raised until the dual rises.
 
@@ -309,7 +313,7 @@ def ascend(
         whitened: The data.
         trade_off: a > 0.
         m: Where to start, shape (d, d); its scale does not matter.
-        steps: At most so many steps.
+        num_steps: At most so many steps.
         is_settled: Called at every point; ends the ascent by returning True.
 
     Returns:
@@ -318,7 +322,7 @@ def ascend(
     d = whitened.rows.shape[1]
     point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
-    for _ in range(steps):
+    for _ in range(num_steps):
         if is_settled(point):
             break
         curvature = compute_hessian(whitened, trade_off, point.priced) / (2.0 * trade_off)

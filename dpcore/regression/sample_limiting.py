@@ -163,7 +163,7 @@ def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
 def try_caps(
     problem: RegressionProblem,
     labels: npt.ArrayLike | None = None,
-    draws: int = 10,
+    num_draws: int = 10,
     caps: Sequence[int] = (),
     *,
     progress: Progress = silent,
@@ -174,7 +174,7 @@ def try_caps(
     Args:
         problem: Its features and owners are used, nothing else.
         labels: y, shape (num_rows,), as they enter the release, for prediction errors; private.
-        draws: Draws per cap, at least 1.
+        num_draws: Draws per cap, at least 1.
         caps: Caps to try, whole numbers of at least 1; a log-spaced choice from 1 to the largest user if empty. Caps
             above the largest user count as that.
         progress: Told the share of draws done.
@@ -185,15 +185,15 @@ def try_caps(
     """
     y = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
     tried_caps = _list_caps(problem, caps)
-    costs = np.full((draws, tried_caps.size, 3), np.nan)
+    costs = np.full((num_draws, tried_caps.size, 3), np.nan)
     costs[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
-    for number in range(draws):
+    for number in range(num_draws):
         ranks = draw_ranks(problem.whitened, number)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
                 return CapDraws(tried_caps, *np.moveaxis(costs[:number], 2, 0))
             costs[number, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), y)
-        progress((number + 1) / draws)
+        progress((number + 1) / num_draws)
     return CapDraws(tried_caps, *np.moveaxis(costs, 2, 0))
 
 

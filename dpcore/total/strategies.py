@@ -95,7 +95,7 @@ class StrategyPoints:
         strategies: The strategies, s of them.
         relative_error: Mean of |release - sum| / sum over the runs, shape (s, e); NaN where not run.
         standard_error: Its estimated standard deviation, shape (s, e); NaN where not run.
-        runs: Runs per point.
+        num_runs: Runs per point.
         cancelled: Whether it was stopped before all points were run.
     """
 
@@ -103,7 +103,7 @@ class StrategyPoints:
     strategies: tuple[Strategy, ...]
     relative_error: FloatArray
     standard_error: FloatArray
-    runs: int
+    num_runs: int
     cancelled: bool
 
 
@@ -141,7 +141,7 @@ def simulate_strategies(
     problem: TotalProblem,
     epsilons: npt.ArrayLike,
     strategies: Sequence[Strategy] = PAPER_STRATEGIES,
-    runs: int = 1000,
+    num_runs: int = 1000,
     seed: int = 0,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -152,7 +152,7 @@ def simulate_strategies(
         problem: The question; its epsilon is replaced by each of ``epsilons``.
         epsilons: Above 0, shape (e,).
         strategies: What to compare.
-        runs: Runs per point, 2 to `MAX_RUNS`; all points have noise of their own.
+        num_runs: Runs per point, 2 to `MAX_RUNS`; all points have noise of their own.
         seed: Seed of NumPy's generator.
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each point; True ends the simulation with what there is.
@@ -168,11 +168,11 @@ def simulate_strategies(
             cancelled = True
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        deviations = draw(0.0, scales[index], size=runs) - problem.amounts.excess(bounds[index])
+        deviations = draw(0.0, scales[index], size=num_runs) - problem.amounts.excess(bounds[index])
         error = np.abs(deviations) / problem.amounts.total
-        mean[index], spread[index] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
+        mean[index], spread[index] = error.mean(), error.std(ddof=1) / np.sqrt(num_runs)
         progress((done + 1) / bounds.size)
-    return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
+    return StrategyPoints(e, tuple(strategies), mean, spread, int(num_runs), cancelled)
 
 
 PAPER = "Amin et al. 2019"

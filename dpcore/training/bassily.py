@@ -166,7 +166,7 @@ def compute_losses(
 @functools.lru_cache(maxsize=4)
 def _rows(seed: int) -> ClassifierRows:
     """Draw reviews; a rating above the median is 1."""
-    rows = simulate_drugs(seed, users=40, rows=240, largest=30)
+    rows = simulate_drugs(seed, num_users=40, num_rows=240, largest=30)
     signs = np.where(rows.labels > np.median(rows.labels), 1.0, -1.0)
     return ClassifierRows(rows.features, signs, rows.users)
 

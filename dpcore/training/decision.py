@@ -191,28 +191,28 @@ def compare_with_guessing(table: Table, references: References, cell_index: int)
 
 
 def solve_linear_descent(
-    eigenvalues: FloatArray, rate: float, steps: int, average: Average
+    eigenvalues: FloatArray, rate: float, num_steps: int, average: Average
 ) -> tuple[FloatArray, FloatArray]:
     """Compute b and Σ a_s² of the averaged iterate, for each eigenvalue λ of H.
 
     Args:
         eigenvalues: λ, shape (num_features,).
         rate: η.
-        steps: T.
+        num_steps: T.
         average: Which iterates are averaged.
 
     Returns:
         b, what is left of the start, and Σ_s a_s², each of shape (num_features,).
     """
     factor = 1.0 - rate * eigenvalues[:, None]
-    first_averaged = average.find_first_step(steps)
-    num_averaged = steps - first_averaged + 1
-    powers = factor ** np.arange(steps + 1)
+    first_averaged = average.find_first_step(num_steps)
+    num_averaged = num_steps - first_averaged + 1
+    powers = factor ** np.arange(num_steps + 1)
     start_share = powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
     sums = np.concatenate((np.zeros((factor.size, 1)), np.cumsum(powers, axis=1)), axis=1)
-    step_numbers = np.arange(1, steps + 1)
-    later_sums = sums[:, steps - step_numbers + 1] - sums[:, np.maximum(first_averaged - step_numbers, 0)]
+    step_numbers = np.arange(1, num_steps + 1)
+    later_sums = sums[:, num_steps - step_numbers + 1] - sums[:, np.maximum(first_averaged - step_numbers, 0)]
     noise_weights = rate / num_averaged * later_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 

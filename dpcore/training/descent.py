@@ -58,15 +58,15 @@ class _UserBlock:
     matrix: Any
 
 
-def _cut_into_blocks(rows: ClassifierRows, runs: int) -> list[_UserBlock]:
+def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
     """Cut users into blocks of about `BLOCK` entries of a rows × runs matrix, each of whole users.
 
     One sparse matrix takes the slopes of a block's rows to the sums of its users, with no array of rows × features ×
-    runs: ten times as fast as adding up feature by feature at 7 features and 50 runs.
+    num_runs: ten times as fast as adding up feature by feature at 7 features and 50 runs.
     """
     from scipy.sparse import coo_array
 
-    starts = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK // runs, 1)))
+    starts = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK // num_runs, 1)))
     cuts = np.unique(np.append(starts, rows.num_users)).tolist()
     blocks = []
     for first_user, last_user in itertools.pairwise(cuts):
@@ -97,9 +97,9 @@ everybody) to the bounded sum of gradients, shape of θ, and the number of users
 None."""
 
 
-def make_clipped_sums(rows: ClassifierRows, mechanism: Mechanism, runs: int) -> Gradient:
+def make_clipped_sums(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
     """Make the function that clips each user's sum of gradients to the bound of its run, and counts users within."""
-    blocks, signed = _cut_into_blocks(rows, runs), rows.signed
+    blocks, signed = _cut_into_blocks(rows, num_runs), rows.signed
 
     def gradient(
         theta: FloatArray, bounds: FloatArray, is_chosen: FloatArray | None = None

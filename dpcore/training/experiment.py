@@ -282,11 +282,11 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
         # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
         weights = np.ones(train.num_rows)
         fit = optimum.fit_model(train, loss, weights, mechanism.radius, should_stop=should_stop)
-        has_descent = certificate is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
+        runs_descent = certificate is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
         models = [fit.theta[:, None]] + [
             descent.descend_without_noise(train, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)
-            if has_descent
+            if runs_descent
         ]
         if should_stop() or any(theta is None for theta in models):
             return None
@@ -296,7 +296,7 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             for theta in models
             if theta is not None
         )
-        if not has_descent:  # Its losses over the model without privacy are those on the first split.
+        if not runs_descent:  # Its losses over the model without privacy are those on the first split.
             first_scores = scores_by_split[0]
             without_noise = [no_privacy + first_scores[k] - first_scores[0] for k in (2, 3)]
         best_constant = optimum.find_best_constant(train, loss)

@@ -38,33 +38,33 @@ _RESERVED_SHARE = 1e-6
 """Share of ε and δ for the difference between discrete and rounded normal noise."""
 
 
-def bound_difference(sigma: float, draws: int, epsilon: float, delta: float) -> tuple[float, float]:
+def bound_difference(sigma: float, num_draws: int, epsilon: float, delta: float) -> tuple[float, float]:
     """Bound how much discrete noise adds to ε and to δ, if rounded normal noise is (ε, δ)-DP.
 
     Args:
         sigma: Standard deviation, in whole numbers; infinite answers below 10, where the bounds above are of no use.
-        draws: N, whole numbers drawn in all.
+        num_draws: N, whole numbers drawn in all.
         epsilon: ε₀.
         delta: δ₀.
     """
     if sigma < 10.0:
         return math.inf, math.inf
     # K such that the tail is below δ₀ e^(-ε₀ - 40) / N: P(|k| > K σ) <= 2 e^(-(K - 1/(2 σ))²/2).
-    tail_width = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * draws / delta))) + 0.5 / sigma
+    tail_width = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * num_draws / delta))) + 0.5 / sigma
     log_ratio_down = -math.log1p(-1.0 / (24.0 * sigma**2))
     log_ratio_up = tail_width * tail_width / (8.0 * sigma**2) + 1e-300
-    added_epsilon = draws * (log_ratio_down + log_ratio_up)
-    return added_epsilon, math.expm1(draws * log_ratio_down) * delta + math.exp(
-        draws * log_ratio_down - 40.0
+    added_epsilon = num_draws * (log_ratio_down + log_ratio_up)
+    return added_epsilon, math.expm1(num_draws * log_ratio_down) * delta + math.exp(
+        num_draws * log_ratio_down - 40.0
     ) * delta
 
 
-def account_exactly(squared_sensitivity: int, draws: int, epsilon: float, delta: float) -> GaussianSteps:
+def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, delta: float) -> GaussianSteps:
     """Account a sequence of noisy integer vectors as one Gaussian mechanism; nothing is drawn.
 
     Args:
         squared_sensitivity: The sum over all vectors, whole, at least 1.
-        draws: Entries of all vectors together.
+        num_draws: Entries of all vectors together.
         epsilon: Of all of them together.
         delta: Strictly between 0 and 1, likewise.
 
@@ -82,7 +82,7 @@ def account_exactly(squared_sensitivity: int, draws: int, epsilon: float, delta:
     unit = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     sigma = unit * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
-    additions = bound_difference(sigma, draws, usable_share * epsilon, usable_share * delta)
+    additions = bound_difference(sigma, num_draws, usable_share * epsilon, usable_share * delta)
     total = usable_share * epsilon + additions[0], usable_share * delta + additions[1]
     if total[0] <= epsilon and total[1] <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.

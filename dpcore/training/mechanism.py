@@ -104,9 +104,9 @@ class Average(Option):
     LAST_HALF = "last-half", "The last half"
     LAST = "last", "The last alone"
 
-    def find_first_step(self, steps: int) -> int:
+    def find_first_step(self, num_steps: int) -> int:
         """Return the number of the first step, from 1, whose iterate is averaged."""
-        return {Average.ALL: 1, Average.LAST_HALF: steps // 2 + 1, Average.LAST: steps}[self]
+        return {Average.ALL: 1, Average.LAST_HALF: num_steps // 2 + 1, Average.LAST: num_steps}[self]
 
 
 class Pace(Option):
@@ -267,16 +267,16 @@ def measure_agreement(fading_mean: FloatArray, noise: float, step: int) -> Float
     return np.asarray(squared / noise_length)
 
 
-def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, steps: int) -> FloatArray:
+def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:
     """Update the factors of the following steps, shape (runs,).
 
     Args:
         step_factors: How many times as long they were until now.
         agreements: `measure_agreement` at this step.
         step: Its number, from 1.
-        steps: T.
+        num_steps: T.
     """
-    if step <= SETTLED_SHARE * steps:
+    if step <= SETTLED_SHARE * num_steps:
         return step_factors
     return np.where(
         agreements > AGREEMENT_TO_GROW,

@@ -39,7 +39,7 @@ class OwnersPage(Page):
             hidden=lambda name: (
                 name == "own_bound" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
             ),
-            columns=2,
+            num_columns=2,
         )
         return parameters
 

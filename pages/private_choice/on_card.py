@@ -210,7 +210,7 @@ def _build_card(
     card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
 ) -> Answer:
     """Return the card with what was selected in place of what was read off the data."""
-    ends = selections.find_ends(card, request.number)
+    ends = selections.find_value_range(card, request.number)
     if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
         ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     range_facts = actions.find_range_facts(*ends)

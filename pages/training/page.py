@@ -74,7 +74,7 @@ class TrainingPage(Page):
             # Empty fields of the generator are named where the data are made, and matter to no other data.
             hidden=GENERATOR_FIELDS.__contains__,
             draw_more=draw_figure_choices,
-            columns=2,
+            num_columns=2,
         )
         if parameters is not None:
             with slots.notes:

@@ -23,7 +23,7 @@ ALL_COPIES = comparison.simulate_cost
 def few_copies() -> Iterator[None]:
     """Choose privately simulates copies: a few are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "simulate_cost", functools.partial(ALL_COPIES, runs=3))
+        patch.setattr(comparison, "simulate_cost", functools.partial(ALL_COPIES, num_runs=3))
         yield
 
 

@@ -155,7 +155,7 @@ def list_cost_columns(
 ) -> dict[str, FloatArray]:
     """List the smallest bias plus privacy noise at each n, as columns."""
     rows = np.array(cost.num_rows, dtype=np.float64)
-    log_term = parameters.vc_dimension * np.log(rows / parameters.failure_probability)
+    vc_log_term = parameters.vc_dimension * np.log(rows / parameters.failure_probability)
     attributes = {
         "smallest_sum": "total",
         "bias_twice": "bias",
@@ -171,7 +171,7 @@ def list_cost_columns(
             for column, attribute in attributes.items()
         },
         "floor": np.full(rows.shape, cost.limit.total),
-        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(log_term / rows),
+        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_term / rows),
     }
 
 
@@ -251,7 +251,7 @@ def plot_cost(solution: PopulationSolution, draws: Draws | None) -> Plot:
         Curve("Sum, n → ∞", fractions, limit, Style.ENTERED),
     ]
     if draws is not None:
-        items.append(_build_simulated(list_simulated_columns(solution, draws), "bias_plus_privacy"))
+        items.append(_build_simulated_points(list_simulated_columns(solution, draws), "bias_plus_privacy"))
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
@@ -274,7 +274,7 @@ def plot_capped(solution: PopulationSolution, draws: Draws | None) -> Plot:
     ]
     if draws is not None:
         columns = list_simulated_columns(solution, draws)
-        items.append(_build_simulated(columns, "users_capped"))
+        items.append(_build_simulated_points(columns, "users_capped"))
     if solution.capped_at_best > 0.0:
         items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
     return Plot(
@@ -323,7 +323,7 @@ def _build_fraction_axis(limits: tuple[float, float]) -> Axis:
     return Axis(name, "share of all rows", limits, title=title, limits_range=limits)
 
 
-def _build_simulated(columns: Mapping[str, npt.ArrayLike], column: str) -> Points:
+def _build_simulated_points(columns: Mapping[str, npt.ArrayLike], column: str) -> Points:
     """Build the points of simulated samples."""
     return Points("Simulated", columns["tau_0"], columns[column], Style.CUSTOMARY, symbol="circle-open")
 

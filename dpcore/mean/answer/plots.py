@@ -133,9 +133,13 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     """Plot how much a row counts over the rows of its user, relative to an unbounded mean's 1 / n."""
     histogram, cap = solution.problem.histogram, solution.cap.max_contributions
     sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
-    smooth = mean.user_weight(solution.problem, solution.smooth.threshold, sizes) / equal
-    capped = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal
-    columns = {"size": sizes, "smooth_row_weight": smooth, "capped_row_weight_on_average": capped}
+    smooth_row_weights = mean.user_weight(solution.problem, solution.smooth.threshold, sizes) / equal
+    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal
+    columns = {
+        "size": sizes,
+        "smooth_row_weight": smooth_row_weights,
+        "capped_row_weight_on_average": capped_row_weights,
+    }
     # No bound leads beyond these limits.
     mean_size = histogram.num_rows / histogram.num_users
     limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
@@ -147,8 +151,8 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
         Axis("rows of the user", ROWS_UNIT, choose_bound_limits(histogram), number_format=",.3~r"),
         Axis("weight of one row", "1 = its share without any bound", limits),
         (
-            Curve("Smooth weights", sizes, smooth, Style.SMOOTH),
-            Curve(on_average, sizes, capped, Style.CAP, dash="dot"),
+            Curve("Smooth weights", sizes, smooth_row_weights, Style.SMOOTH),
+            Curve(on_average, sizes, capped_row_weights, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),

@@ -66,20 +66,20 @@ class ErrorMap:
 
 
 def choose_axes(
-    problem: PerGroupProblem, pair: Pair | None, columns: int, rows: int
+    problem: PerGroupProblem, pair: Pair | None, num_columns: int, num_rows: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the values of both bounds for the map, including those of the pair."""
     if problem.pairs.num_pairs > LARGE:
-        rows //= 3
+        num_rows //= 3
     sizes = np.abs(problem.amounts)
     largest = float(sizes.max())
     best_groups, best_amount = ([], []) if pair is None else ([pair.max_groups], [pair.max_amount])
-    groups = space_evenly(int(problem.pairs.groups_per_user.max()), columns)
+    groups = space_evenly(int(problem.pairs.groups_per_user.max()), num_columns)
     if problem.parameters.statistic.is_integer:
-        amounts = np.array(space_evenly(int(largest), rows), dtype=np.float64)
+        amounts = np.array(space_evenly(int(largest), num_rows), dtype=np.float64)
     else:
         low = max(float(sizes[sizes > 0.0].min(initial=largest)), largest / 1e4) or 1.0
-        amounts = np.geomspace(low, max(largest, low * 1.01), rows)
+        amounts = np.geomspace(low, max(largest, low * 1.01), num_rows)
     return np.unique(np.r_[groups, best_groups].astype(np.float64)), np.unique(np.r_[amounts, best_amount])
 
 

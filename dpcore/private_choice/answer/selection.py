@@ -135,37 +135,37 @@ def build_request(
     Raises:
         InvalidInput: Something that was entered is out of its range, or one bound is best whatever the data.
     """
-    question, release = card.parameters, card.setting
+    card_parameters, release = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
-    if isinstance(question, PrivateParameters):
-        return SelectionRequest.from_parameters(replace(question, selection_epsilon=epsilon))
-    if isinstance(question, PerGroupParameters):
-        return build_pair_request(question, settings)
+    if isinstance(card_parameters, PrivateParameters):
+        return SelectionRequest.from_parameters(replace(card_parameters, selection_epsilon=epsilon))
+    if isinstance(card_parameters, PerGroupParameters):
+        return build_pair_request(card_parameters, settings)
     if release is None:
         return None
     # If the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
     if release.statistic is Quantity.SUM and dataset.contribution is Contribution.TOTAL:
         release = replace(release, statistic=Quantity.COUNT)
     request: SelectionRequest | None
-    if isinstance(question, QuantileParameters):
-        request = release_bounds.request_quantile_bound(question, release, epsilon, largest)
-    elif isinstance(question, LearningParameters):
-        if question.public_rows is None:
+    if isinstance(card_parameters, QuantileParameters):
+        request = release_bounds.request_quantile_bound(card_parameters, release, epsilon, largest)
+    elif isinstance(card_parameters, LearningParameters):
+        if card_parameters.public_rows is None:
             return ROWS_MISSING
         request = release_bounds.request_learner_bound(
-            question, release, question.public_rows, epsilon, largest
+            card_parameters, release, card_parameters.public_rows, epsilon, largest
         )
-    elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
+    elif isinstance(card_parameters, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
                 f"again (*Your data*) with the total of {wording.plain(release.column)} as the contribution (*More "
                 "about users*)."
             )
-        if question.highest_total is None:
+        if card_parameters.highest_total is None:
             return HIGHEST_MISSING
         request = release_bounds.request_total_bound(
-            release, question.highest_total, epsilon, settings.margin
+            release, card_parameters.highest_total, epsilon, settings.margin
         )
     else:
         parameters = PrivateParameters.from_release(
@@ -290,7 +290,7 @@ def build_answer(
     selection: Selection,
     request: SelectionRequest,
     dataset: Dataset,
-    ends: Ends | None = None,
+    value_range: Ends | None = None,
     range_facts: ReleaseFacts | None = None,
 ) -> Answer:
     """Build the answer with the selected bound, in place of one that is read off private data.
@@ -300,7 +300,7 @@ def build_answer(
         selection: The released bound.
         request: What was selected.
         dataset: Give the names of file and columns.
-        ends: The range of the release, if the answer does not say it.
+        value_range: The range of the release, if the answer does not say it.
         range_facts: The guarantee of the range, if that was selected, too.
 
     Returns:
@@ -312,8 +312,8 @@ def build_answer(
     else:
         assert isinstance(selection, PrivateChoice)
         headline, number = _write_number_texts(selection, request.number, dataset)
-    release = request.number, dataset, request.epsilon, request.delta
-    ends = ends or find_ends(card, request.number)
+    code_arguments = request.number, dataset, request.epsilon, request.delta
+    value_range = value_range or find_value_range(card, request.number)
     return Answer(
         headline=headline,
         detail=describe_spending(selection, request, range_facts),
@@ -325,7 +325,7 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(selection, *release, ends, range_facts, card.code),
+        code=build_code(selection, *code_arguments, value_range, range_facts, card.code),
         choice=lambda: write_json(selection, request.number),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
@@ -349,12 +349,15 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         headline = f"Count each user in at most {groups}."
-        label, copied = "Bound, drawn privately", f"{selection.max_groups}"
+        label, clipboard_text = "Bound, drawn privately", f"{selection.max_groups}"
     else:
         amount = format_amount(parameters, selection.max_amount)
         headline = f"Keep at most {groups} of each user, and at most {amount} in each."
-        label, copied = "Pair, drawn privately", f"{selection.max_groups}, {selection.max_amount:.12g}"
-    return headline, Number(label, format_selection(selection), clipboard_text=copied)
+        label, clipboard_text = (
+            "Pair, drawn privately",
+            f"{selection.max_groups}, {selection.max_amount:.12g}",
+        )
+    return headline, Number(label, format_selection(selection), clipboard_text=clipboard_text)
 
 
 def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
@@ -374,7 +377,7 @@ def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: D
     return headline, Number(label, text, note, value=value, unit=unit)
 
 
-def find_ends(card: Answer, number: NumberKind) -> Ends:
+def find_value_range(card: Answer, number: NumberKind) -> Ends:
     """Return the range of the release that an answer is about; None and None if it has none, or does not say it."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper
@@ -389,7 +392,7 @@ def build_code(
     dataset: Dataset,
     epsilon: float,
     delta: float | None = None,
-    ends: Ends = (None, None),
+    value_range: Ends = (None, None),
     range_facts: ReleaseFacts | None = None,
     card_code: CodeChoice | None = None,
 ) -> CodeChoice | None:
@@ -401,7 +404,7 @@ def build_code(
         dataset: Gives the names of file and columns.
         epsilon: Of the release.
         delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
-        ends: Lowest and highest value of a mean.
+        value_range: Lowest and highest value of a mean.
         range_facts: The guarantee of that range, if it was selected.
         card_code: The program of the card, which a quantile's bound takes up.
 
@@ -410,31 +413,31 @@ def build_code(
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    unbounded = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in ends)
+    unbounded = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
     facts, value = selection.facts, selection.value
-    name, bound = forms.cap_form(value), dict[str, Any](max_rows=int(value))
+    name, bound_fields = forms.cap_form(value), dict[str, Any](max_rows=int(value))
     if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
-        name, bound = forms.smooth_form(value), {"threshold": value}
+        name, bound_fields = forms.smooth_form(value), {"threshold": value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
         program = card_code.forms[0][1]
         assert isinstance(program, Choice)
-        return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
+        return CodeChoice(((name, replace(program, disclosure=facts, **bound_fields)),))
     base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
-        bound |= {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
+        bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
     elif quantity is Quantity.COUNT:
         if delta is not None:
             base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
         if column := selection.column or forms.summed_column(dataset):
             name, quantity = "Clamp", Quantity.SUM
-            bound = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
-    return forms.build_forms(epsilon, base, [(name, quantity, bound)])
+            bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+    return forms.build_forms(epsilon, base, [(name, quantity, bound_fields)])
 
 
 def write_json(selection: Selection, number: NumberKind) -> str:

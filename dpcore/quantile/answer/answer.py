@@ -80,13 +80,13 @@ def sort_rows(
 def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
     """Return the best bounds of a first answer, from fewer bounds if there are many rows, and from few caps."""
     rows = few.values.values.size
-    points, caps = (
+    num_points, num_caps = (
         min(max(FIRST_CELLS // (2 * rows * times), 3), limit)
         for times, limit in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
     )
     return Choices(
-        optimal_bound.best_bound(few, WeightKind.SMOOTH, points, quantiles=quantiles),
-        optimal_bound.best_bound(few, WeightKind.CAP, caps, quantiles=quantiles, all_caps=0),
+        optimal_bound.best_bound(few, WeightKind.SMOOTH, num_points, quantiles=quantiles),
+        optimal_bound.best_bound(few, WeightKind.CAP, num_caps, quantiles=quantiles, all_caps=0),
     )
 
 

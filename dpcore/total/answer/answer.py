@@ -102,7 +102,7 @@ def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
     yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(curves))
     if points is not None:
         stop_text = "Stopped early. " if points.cancelled else ""
-        runs = f"{wording.counted(points.runs, 'run')} per point, ± 2 standard errors."
+        runs = f"{wording.counted(points.num_runs, 'run')} per point, ± 2 standard errors."
         yield Note(f"{stop_text}{runs} {standard.SIMULATION}")
         yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
     yield Label()

@@ -218,7 +218,7 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     if solution.best is None:
         return None
     cell, is_adaptive = solution.answer_cell, solution.answer_cell.method is Method.FOLLOWED
-    bound_text, training_text = _describe_bound(cell), _describe_descent(parameters, cell, "Gaussian")
+    bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
     public_bound_text = bound_text if is_adaptive else "Users were bounded by a fixed number of rows."
     if parameters.mechanism.sampled == 1.0 or is_adaptive:
         training_text += (
@@ -271,7 +271,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     """Describe the model that the page released, by the guarantee that was charged for it."""
     facts, cell = model.facts, model.cell
     text = (
-        f"{_describe_bound(cell)} {_describe_descent(parameters, cell, 'discrete Gaussian')} Contributions were "
+        f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
         "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
         "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
@@ -288,7 +288,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     )
 
 
-def _describe_descent(parameters: TrainingParameters, cell: Cell, noise: str) -> str:
+def _describe_training(parameters: TrainingParameters, cell: Cell, noise: str) -> str:
     """Describe the descent."""
     loss = f"the {parameters.loss.label.lower()} loss"
     if cell.method is Method.OUTPUT:

@@ -100,9 +100,9 @@ class Entry:
 PREVIEW_ROWS = 3
 
 
-def show_file(name: str, size: str, columns: int, head: Table) -> None:
+def show_file(name: str, size: str, num_columns: int, head: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
-    st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(columns, 'column')}")
+    st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(num_columns, 'column')}")
     for note in head.notes:
         st.caption(wording.plain(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.

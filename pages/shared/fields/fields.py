@@ -311,9 +311,9 @@ def build(
     state[keys.ASIDE] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
     build_with = partial(build_parameters, question.parameters, required=required, labels=question.subjects)
-    complete, refused = build_with(values)
-    if complete is not None:
-        return complete
+    complete_parameters, refused = build_with(values)
+    if complete_parameters is not None:
+        return complete_parameters
     needed = {name: value for name, value in values.items() if name not in optional}
     parameters, _ = build_with(needed)
     if parameters is None:
@@ -321,8 +321,8 @@ def build(
         return None
     for name in filter(values.__contains__, optional):
         default = getattr(parameters, name)
-        changed, problems = build_with({name: values[name]}, base=parameters)
-        parameters = parameters if changed is None else changed
+        changed_parameters, problems = build_with({name: values[name]}, base=parameters)
+        parameters = parameters if changed_parameters is None else changed_parameters
         if problems:
             text = default if isinstance(default, str) or default is None else wording.number(default)
             until = f"Until then {text} is used" if text else "Until then it is left out"

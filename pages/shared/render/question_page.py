@@ -68,7 +68,7 @@ def read_inputs(
     draw_more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
     shares: bool = True,
-    columns: int = 1,
+    num_columns: int = 1,
 ) -> Any | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused.
 
@@ -81,7 +81,7 @@ def read_inputs(
         draw_more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
         shares: False if the page shows other data than those in use, so that it does not take up their settings.
-        columns: How many fields of *More settings* stand beside each other.
+        num_columns: How many fields of *More settings* stand beside each other.
     """
     assert question.parameters is not None
     options, widgets = options or {}, widgets or {}
@@ -96,7 +96,7 @@ def read_inputs(
         fields.draw_all(question, *line_names, options=options, widgets=widgets)
     if Place.MORE in places.values():
         with slots.line.popover("More settings", icon=":material/tune:", key=f"{question.name}_more"):
-            with st.grid(columns) if columns > 1 else st.container():
+            with st.grid(num_columns) if num_columns > 1 else st.container():
                 fields.draw_all(question, *more_names, options=options, widgets=widgets)
             draw_more()
     with slots.notes:

@@ -98,7 +98,7 @@ def test_the_limit_on_points_holds_on_a_plateau() -> None:
         tolerance=1e-9,
         max_evaluations=2000,
     )
-    assert solution.evaluations <= 2000
+    assert solution.num_evaluations <= 2000
     assert "points" in solution.stop_reason
     assert 2.9 < solution.lower_bound <= 3.0
 

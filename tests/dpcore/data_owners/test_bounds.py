@@ -296,7 +296,7 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
 )
 def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
     base = ISSUE.replace(personal=200.0, personal_diameter=0.05, records_per_unit=2.0)
-    regime_map = compute_regime_map(base, x, y, columns=23, rows=17)
+    regime_map = compute_regime_map(base, x, y, num_columns=23, num_rows=17)
     for i in range(17):
         for j in range(23):
             point = base.replace(**{x.value: regime_map.x[j], y.value: regime_map.y[i]})
@@ -315,7 +315,7 @@ def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
 def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
     base = ISSUE.replace(records_per_unit=ISSUE.records)
     regime_map = compute_regime_map(
-        base, MapAxis.RECORDS, MapAxis.EPSILON, protects_owner=True, columns=9, rows=7
+        base, MapAxis.RECORDS, MapAxis.EPSILON, protects_owner=True, num_columns=9, num_rows=7
     )
     for i, j in ((0, 0), (6, 8), (3, 5), (6, 0)):
         point = base.replace(

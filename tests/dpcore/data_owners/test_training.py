@@ -47,7 +47,7 @@ from dpcore.data_owners.training import (
 )
 from dpcore.dataset import Dataset, LabelledRows
 
-SMALL = generate_records(3, records=300, features=6, classes=4)
+SMALL = generate_records(3, num_records=300, num_features=6, num_classes=4)
 
 
 def average_loss(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -> float:

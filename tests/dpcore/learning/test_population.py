@@ -97,7 +97,7 @@ def test_expectations_against_simulation(alpha: float) -> None:
     # means a correct formula fails once in about 50,000 seeds.
     law, rows, draws = PowerLaw(alpha), 20_000, 200
     caps = np.array([1.0, 3.0, 20.0, 300.0, 2000.0, 5000.0]) / rows
-    sample = simulate(law, rows, caps, draws=draws, seed=7)
+    sample = simulate(law, rows, caps, num_draws=draws, seed=7)
     expected = compute_expectations(law, rows, caps)
     for got, want in ((sample.kept_share, expected.kept_share), (sample.users_capped, expected.users_capped)):
         error = got.std(axis=0, ddof=1) / math.sqrt(draws)
@@ -117,7 +117,7 @@ def test_a_draw_has_all_rows_and_the_right_heaviest_user() -> None:
 
 def test_simulation_can_be_stopped() -> None:
     made = iter([False, False, True])
-    draws = simulate(PowerLaw(1.0), 100, [0.1, 0.5], draws=9, should_stop=lambda: next(made))
+    draws = simulate(PowerLaw(1.0), 100, [0.1, 0.5], num_draws=9, should_stop=lambda: next(made))
     assert draws.is_stopped
     assert draws.kept_share.shape == (2, 2)
 
@@ -293,7 +293,7 @@ def test_simulated_and_expected_cost_agree() -> None:
         participation=PowerLaw(0.5), epsilon=1.0, bias=BiasTerm.LOG_KEPT, num_rows=10_000
     )
     tau_0 = np.geomspace(1e-3, 0.2, 12)
-    draws = simulate(problem.participation, 10_000, tau_0, draws=100, seed=11)
+    draws = simulate(problem.participation, 10_000, tau_0, num_draws=100, seed=11)
     simulated = population.compute_simulated_error_parts(problem, draws)
     # The kept share is within 1/n of itself per row (proposition 5), so 100 draws of 1e4 rows pin its mean to
     # about 5e-4; both parts are smooth in it here.

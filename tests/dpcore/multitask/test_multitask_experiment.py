@@ -31,7 +31,7 @@ def test_descent_gains_from_adapting_where_noise_rules() -> None:
 
 
 def test_threads_and_order_do_not_change_the_result() -> None:
-    one, two = run_experiment(SMALL, workers=1), run_experiment(SMALL, workers=2)
+    one, two = run_experiment(SMALL, num_workers=1), run_experiment(SMALL, num_workers=2)
     for panel, errors in one.errors.items():
         np.testing.assert_array_equal(errors, two.errors[panel])
     # A run does not depend on what else is asked for.

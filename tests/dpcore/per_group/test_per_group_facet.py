@@ -61,7 +61,7 @@ def test_several_columns_name_a_group_in_files() -> None:
     data = build_dataset(read_table(text.encode(), "t.csv"), CITY_DAY, Disclosure.PUBLIC)
     pairs: Any = data.pairs
     assert (pairs.column, pairs.further_columns, pairs.label) == ("city", ("day",), "city × day")
-    assert "columns city and day" in data.source
+    assert "task = city, task (column 2) = day" in data.source
     assert pairs.num_tasks == len({group for _, group, _ in named}) == 6
     # Users and groups are numbered as they come.
     users = {u: at for at, u in enumerate(dict.fromkeys(u for u, _, _, _ in cells))}

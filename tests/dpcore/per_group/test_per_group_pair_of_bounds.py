@@ -185,7 +185,7 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_users_and_one_row_each_need_only_one_pass(small: UserGroupPairs) -> None:
     problem = PerGroupProblem(small, PerGroupParameters(5.0, Statistic.USERS))
     best = best_pair(problem)
-    assert best.evaluations == 1
+    assert best.num_evaluations == 1
     assert best.max_amount == 1.0
 
 

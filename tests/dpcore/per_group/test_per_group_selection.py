@@ -171,7 +171,7 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
             for group, rule in product(range(pairs.num_groups), range(3)):
                 own = grouped.groups == group
                 chance, square = by_recursion(
-                    grouped.sizes[own],
+                    grouped.user_group_counts[own],
                     np.minimum(grouped.amounts[own], linf),
                     l0,
                     tables[rule],

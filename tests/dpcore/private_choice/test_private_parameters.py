@@ -50,7 +50,7 @@ def test_bounds_in_the_clear_are_those_of_the_other_pages():
 
 def test_rank_errors_of_copies_are_counted_as_they_are():
     parameters = PrivateParameters(1.0, BoundPurpose.QUANTILE, selection_epsilon=1.0, quantile=0.5)
-    found = comparison.simulate_cost(parameters, HISTOGRAM, runs=40)
+    found = comparison.simulate_cost(parameters, HISTOGRAM, num_runs=40)
     assert 0.0 <= found.median <= found.percentile_95 < 0.5
 
 

@@ -78,7 +78,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     # One user holds the only row with x2 = 1, among 9 others: it is drawn one time in ten at cap 1.
     features = np.column_stack([np.ones(12), np.arange(12) == 0])
     problem = RegressionProblem(features, np.array([0] * 10 + [1, 2]), 1.0, 1.0, 1.0)
-    curve = estimate_caps(problem, draws=200, caps=(1,))
+    curve = estimate_caps(problem, num_draws=200, caps=(1,))
     drawn = sum(
         int(sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
         for seed in range(200)
@@ -101,7 +101,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
 def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
-    curve = estimate_caps(problem, draws=5, caps=(1, 2))
+    curve = estimate_caps(problem, num_draws=5, caps=(1, 2))
     assert curve.num_used[0] == 0
     assert np.isnan(curve.variance[0])
     assert curve.rank_deficient[0] == 5
@@ -120,7 +120,7 @@ def test_stopping_the_draws_averages_what_is_done():
         return asked > 5  # Two caps below the largest per draw: two draws are done.
 
     shares: list[float] = []
-    curve = estimate_caps(problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
+    curve = estimate_caps(problem, num_draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
     assert curve.num_used[0] + curve.rank_deficient[0] == 2
     assert shares == [0.02, 0.04]
 

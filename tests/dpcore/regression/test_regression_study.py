@@ -39,7 +39,7 @@ def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
 
 
 def test_stopped_before_the_first_draw_there_are_none():
-    draws = sample_limiting.try_caps(PROBLEM, draws=4, should_stop=lambda: True)
+    draws = sample_limiting.try_caps(PROBLEM, num_draws=4, should_stop=lambda: True)
     assert draws.num_draws == 0
 
 

@@ -61,7 +61,9 @@ def test_simulation_agrees_with_the_exact_curves(power_law, noise):
     problem = TotalProblem(power_law.amounts, 1.0, noise, delta)
     epsilons = np.geomspace(1e-4, 1.0, 6)
     told = []
-    points = total_strategies.simulate_strategies(problem, epsilons, runs=4000, seed=3, progress=told.append)
+    points = total_strategies.simulate_strategies(
+        problem, epsilons, num_runs=4000, seed=3, progress=told.append
+    )
     exact = total_strategies.strategy_curves(problem, epsilons).relative_error
     # 18 points at 4.5 standard errors: fails with probability 1.2e-4 if all is right (and the seed is set).
     assert np.all(np.abs(points.relative_error - exact) <= 4.5 * points.standard_error)
@@ -73,7 +75,7 @@ def test_simulation_agrees_with_the_exact_curves(power_law, noise):
 def test_a_stopped_simulation_is_a_result(power_law):
     asked = iter([False, False, True])
     points = total_strategies.simulate_strategies(
-        power_law, [0.1, 1.0], runs=10, should_stop=lambda: next(asked)
+        power_law, [0.1, 1.0], num_runs=10, should_stop=lambda: next(asked)
     )
     assert points.cancelled
     assert np.isfinite(points.relative_error).sum() == 2

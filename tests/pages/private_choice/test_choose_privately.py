@@ -159,7 +159,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
 def test_code_applies_the_chosen_number_under_its_label():
     for wanted in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
         drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
-        found = selection.build_code(drawn, wanted, secret_data(), 1.0, ends=(0.0, 1.0))
+        found = selection.build_code(drawn, wanted, secret_data(), 1.0, value_range=(0.0, 1.0))
         ((_, carried),) = found.forms
         text = write(carried, Program.OPENDP).text or write(carried, Program.PYTHON).text
         assert f"{drawn.value:g}" in text
@@ -167,7 +167,9 @@ def test_code_applies_the_chosen_number_under_its_label():
         assert "private data (do not publish)" not in text.lower()
     # A quantile of sizes bounds no release of its own.
     drawn = choice.choose(PrivateParameters(1.0, BoundPurpose.QUANTILE).choice, SECRET)
-    assert selection.build_code(drawn, BoundPurpose.QUANTILE, secret_data(), 1.0, ends=(0.0, 1.0)) is None
+    assert (
+        selection.build_code(drawn, BoundPurpose.QUANTILE, secret_data(), 1.0, value_range=(0.0, 1.0)) is None
+    )
 
 
 def one_line(code: str) -> str:
@@ -323,7 +325,7 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     assert "counts up to twice: ε = 2.1." in shown_texts(at)
     drawn = choice.choose(PrivateParameters(1.0, relation=Relation.REPLACE).choice, SECRET)
     ((_, carried),) = selection.build_code(
-        drawn, BoundPurpose.SMOOTH, secret_data(), 1.0, ends=(0.0, 1.0)
+        drawn, BoundPurpose.SMOOTH, secret_data(), 1.0, value_range=(0.0, 1.0)
     ).forms
     text = one_line(write(carried, Program.PYTHON).text)
     assert "Together they protect against replacing one user only" in text
