@@ -146,8 +146,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
     if solution.gaining_owners is not None:
         limit, num_gaining_owners = solution.gaining_owners
         facts["Who gains by joining"] = (
-            f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(limit)} records. The joint "
-            "bound holds for the average owner, not for each."
+            f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(limit)} records. The "
+            "joint bound holds for the average owner, not for each."
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
         name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
