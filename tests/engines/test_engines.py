@@ -188,7 +188,7 @@ def test_the_truth_is_that_of_a_counter(table, events):
 
 
 def test_text_is_not_taken_for_numbers_and_missing_columns_are_named(table):
-    with pytest.raises(InvalidInput, match="not as numbers"):
+    with pytest.raises(InvalidInput, match="not numbers"):
         counting.count_table(
             table, replace(ROLES, value="shop", task=None), Disclosure.PRIVATE, name="events"
         )
