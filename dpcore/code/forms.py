@@ -30,16 +30,11 @@ class CodeChoice:
 
     Attributes:
         source: Its `forms`, or a function that builds them on first use.
-        program: The program whose noise the answer's errors are of; None for answers without that setting.
+        library: The library that the answer's errors are for; None for answers without that setting.
     """
 
     source: Forms | Callable[[], Forms]
-    program: Program | None = None
-
-    @property
-    def library(self) -> Program | None:
-        """Return the library that the program is written for; plain Python where no library has the mechanism."""
-        return Program.PYTHON if self.program is Program.BEST else self.program
+    library: Program | None = None
 
     @cached_property
     def forms(self) -> Forms:
@@ -88,7 +83,7 @@ def name_file(dataset: Dataset) -> str:
 
 
 def build_forms(
-    epsilon: float, base: Mapping[str, Any], forms: Iterable[Form], program: Program | None = None
+    epsilon: float, base: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
 ) -> CodeChoice | None:
     """Build the forms that are valid, or return None if none is."""
     choices = []
@@ -97,7 +92,7 @@ def build_forms(
             choices.append((name, Choice(quantity, epsilon, **{**base, **fields})))
         except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
-    return CodeChoice(tuple(choices), program) if choices else None
+    return CodeChoice(tuple(choices), library) if choices else None
 
 
 def cap_form(rows: float) -> str:

@@ -192,16 +192,26 @@ def find_noise(
     return DrawnNoise(kind, sigma * (1.0 + excess), is_discrete)
 
 
-def describe_program(program: Program, kind: NoiseKind, epsilon: float, delta: float | None) -> str:
-    """Say whose noise the errors are of, and what is peculiar to it."""
+def choose_library(program: Program, kind: NoiseKind) -> Program:
+    """Choose the library for a program: for the best known mechanism the one whose noise comes nearest."""
+    if program is not Program.BEST:
+        return program
+    return Program.OPENDP if kind is NoiseKind.LAPLACE else Program.PYTHON
+
+
+def describe_program(
+    program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, of_counts: bool = False
+) -> str:
+    """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
         return (
             f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. It "
             "was read in the source of ZetaSQL; nobody ran BigQuery."
         )
-    if program is Program.BEST:
-        return f"{kind.value}, with the least noise for this guarantee. No library draws all of it."
+    if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
+        return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."
+    program = choose_library(program, kind)
     if kind is NoiseKind.LAPLACE or delta is None:
         return f"{kind.value}, as {program.value} draws it."
     sigma = find_noise(program, kind, epsilon, delta).unit_scale

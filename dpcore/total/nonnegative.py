@@ -274,7 +274,8 @@ def _list_candidates(problem: TotalProblem, real_best: float) -> FloatArray:
         is_integer=True,
     )
     # More would have to be nearly equal by chance, over so many bounds that the best one's error is in the thousands.
-    return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES))))
+    evenly_spaced = np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES)))
+    return np.union1d(evenly_spaced, [real_best])
 
 
 def _minimise_exact(problem: TotalProblem) -> float:

@@ -20,7 +20,7 @@ from dpcore.code.forms import (
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
-from dpcore.common.programs import describe_program
+from dpcore.common.programs import choose_library, describe_program
 from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
@@ -126,7 +126,9 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         facts[f"Error of 95{wording.PERCENT} of releases"] = (
             f"from {wording.number(low)} to {unit.amount(high)}."
         )
-    facts["Noise"] = describe_program(problem.program, problem.mechanism, problem.epsilon, problem.delta)
+    facts["Noise"] = describe_program(
+        problem.program, problem.mechanism, problem.epsilon, problem.delta, of_counts=problem.is_integer
+    )
     if own_bound is not None:
         facts[f"Your own bound, {unit.amount(own_bound, 4)}"] = standard.compare_own_bound(
             MEASURE_NAMES[problem.measure], solution.error(own_bound), choice.certificate.value, unit.amount
@@ -215,6 +217,7 @@ def write_forms(
     """Write programs for the best bound, or for the range of totals of both signs; None where no library has it."""
     base = fields_of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
     column = solution.unit.column or summed_column(dataset)
+    library = choose_library(parameters.program, parameters.mechanism)
     if isinstance(solution, SignedSolution):
         bounds = {"max_total": solution.clipped.high, "min_total": solution.clipped.low}
         if solution.is_entered:  # A public input, whatever the data are.
@@ -223,9 +226,9 @@ def write_forms(
         bounds = {"max_total": solution.bound}
     else:
         forms = [(cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
-        return build_forms(parameters.epsilon, base, forms, parameters.program)
+        return build_forms(parameters.epsilon, base, forms, library)
     fields = bounds | {"value_column": column} | ROWS_OF_THE_FILE
-    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)], parameters.program)
+    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)], library)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------

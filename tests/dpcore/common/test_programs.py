@@ -90,3 +90,15 @@ def test_the_error_of_users_at_epsilon_5_is_that_of_opendps_draws() -> None:
     drawn = mechanisms.release_discrete_laplace(np.zeros(20_000, dtype=np.int64), 1, 5.0 / 1.0).values
     fourth = 2.0 * sum(k**4 * math.exp(-5.0 * k) for k in range(1, 50)) * math.tanh(2.5)
     assert abs(float(np.mean(drawn**2)) - variance) <= 5.0 * math.sqrt((fourth - variance**2) / 20_000)
+
+
+def test_the_best_known_mechanism_opens_the_library_whose_noise_is_nearest() -> None:
+    for kind, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)):
+        best = find_noise(Program.BEST, kind, 1.0, delta)
+        library = programs.choose_library(Program.BEST, kind)
+        assert find_noise(library, kind, 1.0, delta) == best
+        scales = [find_noise(program, kind, 1.0, delta).variance(1.0) for program in Program]
+        if kind is NoiseKind.LAPLACE:
+            assert best.variance(1.0) == min(scales)
+    text = programs.describe_program(Program.BEST, NoiseKind.LAPLACE, 1.0, None, of_counts=True)
+    assert text == programs.describe_program(Program.OPENDP, NoiseKind.LAPLACE, 1.0, None, of_counts=True)
