@@ -44,18 +44,19 @@ def write(choice: Choice) -> Code:
 
 
 def is_tidy(choice: Choice) -> bool:
-    """Return True if Polars alone reads the file as Sweet Spot does: one plain text file, one column of users."""
+    """Return True if Polars alone reads the file as Sweet Spot does: one plain text file of public data.
+
+    Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
+    message, and whether amounts need more than a cast is private, too.
+    """
     layout, (file, *others) = choice.read_as, choice.read_as.files
     is_plain = file.kind is FileKind.TEXT and file.encoding in ("utf-8", "ascii") and len(file.separator) == 1
     is_bare = not (file.skip or file.packing or file.names or layout.missing_is_a_user or others)
-    # Whether private amounts need more than a cast is private, too: one user's cell can decide it.
-    has_points = not choice.number_columns or (
-        choice.of_public_data and not any(layout.decimal(name) for name in choice.number_columns)
-    )
+    has_points = not any(layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
-    return is_plain and is_bare and has_points and has_words
+    return choice.of_public_data and is_plain and is_bare and has_points and has_words
 
 
 def _differences(choice: Choice) -> list[str]:

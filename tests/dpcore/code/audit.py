@@ -41,6 +41,7 @@ ONE_USER: dict[str, tuple[str, ...]] = {
     "a missing mark": ("x,p1,nan,1", "x,p1,NA,1"),
     "a mark between thousands": ('x,p1,"1,234",1', 'x,p1,"1.234,5",1'),
     "lines of any length": ("x,p1", "x", "x,p1,20.5", "x,p1,1,2,3,4", "x,,3"),
+    "a lone quotation mark": ('x"y,p1,20.5,1',),
     "names like nothing": ("NA,null,20.5,1", "None,NA,21.5,1", "NaN,None,22.5,1"),
     "a name of digits": ("17,p1,20.5,1",),
     "a row without a user": (",p1,20.5,1",),
@@ -65,7 +66,15 @@ PRINTED_ONLY = ("names like nothing", FIRST)
 """Neighbours of which only what is printed is compared: three users, and one who changes the order of the groups."""
 FEW = ("one user less", "a user with very many rows", "all of this in one user", *PRINTED_ONLY, *REPLACED)
 """Neighbours for most releases."""
-FEWEST = (FIRST, "all of this in one user", "a text cell", "no row", "one user", "rows of nobody")
+FEWEST = (
+    FIRST,
+    "all of this in one user",
+    "a text cell",
+    "a lone quotation mark",
+    "no row",
+    "one user",
+    "rows of nobody",
+)
 """Tables for what is slow."""
 
 UNSEEN = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
