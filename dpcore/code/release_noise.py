@@ -28,7 +28,7 @@ class ReleaseNoise:
     rows_deviation: float = 0.0
 
     @property
-    def half_widths(self) -> float:
+    def half_width_in_deviations(self) -> float:
         """Return the half-width in deviations; with two noises in one number it is that or less."""
         return self.half_width / self.deviation
 

@@ -353,7 +353,9 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
         lower = math.sqrt(max(certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
     else:
         lower = max(certificate.lower_bound - LARGEST_GAIN, 0.0)
-    return Certificate(value, min(lower, value), f"{certificate.argument}; whole noise by comparison")
+    return Certificate(
+        value, min(lower, value), f"{certificate.argument}; near bounds compared under noise of whole numbers"
+    )
 
 
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:

@@ -190,7 +190,7 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         result, rounded_text = "count of rows", ""
         limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
         public_limit = "The rows counted of each user were limited"
-    noise, measure = cite_noise(parameters.mechanism.value), MEASURES[solution.measure]
+    noise, measure = cite_noise(solution.problem.noise.kind.value), MEASURES[solution.measure]
     error = solution.unit.amount(solution.error(solution.bound))
     no_release = (
         f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
@@ -307,7 +307,7 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
     rule = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
         public_interval, rule = interval, "The interval was fixed without looking at the data."
-    noise_sentence = f"and {cite_noise(parameters.mechanism.value)} was added to the sum."
+    noise_sentence = f"and {cite_noise(solution.problem.sizes.noise.kind.value)} was added to the sum."
     return Methods(
         guarantee=_write_guarantee(parameters, "sum"),
         sentences=f"The total of each user was clipped to {interval}, {noise_sentence} The "

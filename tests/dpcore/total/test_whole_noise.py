@@ -6,8 +6,10 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpcore as ss
 from dpcore.common import programs
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.programs import Program
@@ -88,3 +90,14 @@ def test_a_sum_has_the_scale_of_its_program(program: Program) -> None:
     by_program = {Program.BIGQUERY: 2.0 * math.sqrt(2.0), Program.OPENDP: 4.5309, Program.TUMULT: 4.5309}
     noise = errors(problem, 10.0).rmse / 10.0
     assert noise == pytest.approx(by_program.get(program, 4.2247), rel=1e-3)
+
+
+@pytest.mark.parametrize("totals", [[1.0, 2.0, 7.0] * 20, [1.0, -2.0, 7.0] * 20], ids=["positive", "signed"])
+@pytest.mark.parametrize("program", Program)
+def test_the_methods_name_the_noise_that_the_program_draws(program: Program, totals: list[float]) -> None:
+    table = pd.DataFrame({"user": range(60), "amount": totals})
+    settings = {"mechanism": "Gaussian", "delta": 1e-6, "program": program.value, "disclosure": "public"}
+    answer = ss.sum_bound(table, user="user", value="amount", epsilon=1, **settings)
+    methods = str(answer.answer.make_methods().sentences)
+    assert ("Laplace" in methods) == (program is Program.BIGQUERY)
+    assert ("Gaussian" in methods) == (program is not Program.BIGQUERY)
