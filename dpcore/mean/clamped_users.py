@@ -29,7 +29,8 @@ with public counts.
 quadratic. The least f over T is convex in M; two of its tangents bracket the optimum and bound it from below.
 
 **Over h** there are several valleys. n_h C and n_h rise in h, and so does h / n_h; D is monotone between two sizes. So
-on [h1, h2] f is at least the same function with D at its least, C(h1) n_1 / n_2, T / n_2, and h1 / n_1: branch and bound.
+on [h1, h2] f is at least the same function with D at its least, C(h1) n_1 / n_2, T / n_2 and h1 / n_1: the search is by
+branch and bound.
 
 **Many users** are grouped: the users of a size whose means lie close together count as one point. C is convex in each
 user's mean, so that the grouped error is a lower bound on f; the error at the answer is that of all users.
@@ -50,7 +51,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import MAX_SIZE, FloatArray, IntArray, suffix_sums
+from dpcore.contributions import MAX_SIZE, FloatArray, suffix_sums
 from dpcore.dataset import Values
 
 TOLERANCE = 0.02
@@ -80,19 +81,28 @@ class UserPoints:
     num_users: FloatArray
 
     def group(self, max_points: int) -> UserPoints:
-        """Group users of equal size and nearby means, up to about this many points; the means are averaged."""
+        """Group users of equal size and nearby means, up to about this many points; the means are averaged.
+
+        Few users are cut, and which ones decides the error: those farthest from the middle stay by themselves.
+        """
         if self.sizes.size <= max_points:
             return self
+        distances = np.abs(self.means - np.median(self.means))
+        num_apart = max_points // 4
+        is_apart = np.zeros(self.sizes.size, dtype=bool)
+        for reach in (distances, distances * self.sizes):
+            is_apart[np.argpartition(reach, -num_apart)[-num_apart:]] = True
+        # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
+        sampled_means = np.sort(self.means[~is_apart][:: max(self.means.size // 50_000, 1)])
         distinct_sizes, size_index = np.unique(self.sizes, return_inverse=True)
-        # Edges at quantiles of a regular part of the means: equally many users between two of them.
-        sampled_means = np.sort(self.means[:: max(self.means.size // 50_000, 1)])
-        num_bins = max(max_points // distinct_sizes.size, 16)
+        num_bins = max(max_points // (2 * distinct_sizes.size), 16)
         edges = np.unique(sampled_means[np.linspace(0, sampled_means.size - 1, num_bins).astype(np.int64)])
         labels = size_index * (edges.size + 1) + np.searchsorted(edges, self.means)
-        distinct_labels, point_index = np.unique(labels, return_inverse=True)
-        num_users = np.bincount(point_index, self.num_users)
+        labels[is_apart] = distinct_sizes.size * (edges.size + 1) + np.arange(np.count_nonzero(is_apart))
+        _, first, point_index = np.unique(labels, return_index=True, return_inverse=True)
+        num_users = np.bincount(point_index, self.num_users).astype(np.float64)
         means = np.bincount(point_index, self.num_users * self.means) / num_users
-        return UserPoints(distinct_sizes[distinct_labels // (edges.size + 1)], means, num_users)
+        return UserPoints(self.sizes[first], means, num_users)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +150,11 @@ class ClampedUsersProblem:
     def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distinct sizes, and for each its number of users and the sum of their centred means."""
         sizes, size_index = np.unique(self.users.sizes, return_inverse=True)
-        return sizes, np.bincount(size_index).astype(np.float64), np.bincount(size_index, self.users.means)
+        num_users, sums_of_means = (
+            np.bincount(size_index, terms).astype(np.float64)
+            for terms in (self.users.num_users, self.users.means)
+        )
+        return sizes, num_users, sums_of_means
 
     @property
     def sizes(self) -> FloatArray:
