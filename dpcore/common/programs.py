@@ -136,9 +136,9 @@ def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
 
 def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return P(|z| <= m) for m = 0, 1, 2 ..."""
-    tail = probabilities[values >= 0].copy()
-    tail[1:] *= 2.0
-    return np.cumsum(tail)
+    magnitude_probabilities = probabilities[values >= 0].copy()
+    magnitude_probabilities[1:] *= 2.0
+    return np.cumsum(magnitude_probabilities)
 
 
 _LARGE_SIGMA = 20.0
@@ -150,8 +150,8 @@ def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
     """Compute E|shift + z| over a discrete Gaussian z, per scale; shapes are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
-    real = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-    means = np.where(scale > _LARGE_SIGMA, real - density / 6.0, real)
+    real_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
+    means = np.where(scale > _LARGE_SIGMA, real_means - density / 6.0, real_means)
     for index in np.ndindex(scale.shape):
         sigma = float(scale[index])
         if 0.0 < sigma <= _LARGE_SIGMA:
