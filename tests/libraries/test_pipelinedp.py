@@ -63,7 +63,7 @@ def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (3.0, 1e-5)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6)])  # At 10 it searches a minute.
 def test_gaussian_releases_have_the_noise_of_their_shares(
     epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,16 +77,10 @@ def test_gaussian_releases_have_the_noise_of_their_shares(
         exact = find_exact_sigma(epsilon, delta) / math.sqrt(part.num_parts / asked.num_spent_parts)
         expected += [exact * math.sqrt(halves)] * halves
     excess = [one / other - 1.0 for one, other in zip(drawn, expected, strict=True)]
-    assert -1e-6 < min(excess) <= max(excess) < 1e-3, excess
+    assert -1e-6 < min(excess) <= max(excess) < 5e-4, excess
     # What together they prove, exactly.
     mu = math.sqrt(math.fsum(one**-2.0 for one in drawn))
     assert compute_gaussian_epsilon(1.0 / mu, delta) <= epsilon * (1.0 + 1e-9)
-
-
-@pytest.mark.usefixtures("folder")
-def test_gaussian_releases_are_what_they_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = together.several(NoiseKind.GAUSSIAN)
-    truth.check_together(asked, run_program(asked, Program.PIPELINEDP)["released"], monkeypatch)
 
 
 def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_plan(
