@@ -68,7 +68,7 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
         cell_index: Position of the cell that is taken as the best; None for that of the smallest mean loss.
     """
     cells = table.find_cells(method)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means[cells]
     if not np.isfinite(means).any():
         return None
     position = int(np.nanargmin(means)) if cell_index is None else cells.tolist().index(cell_index)
@@ -91,7 +91,7 @@ def plan_close_call(table: Table) -> Experiment | None:
     adaptive = find_best(table, Method.FOLLOWED)
     if adaptive is None or not table.is_finished:
         return None
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     least_cell, *_ = cells_by_loss = np.argsort(means).tolist()
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
     comparisons = {cell_index: compare_losses(table, cell_index, least_cell) for cell_index in cells_by_loss}
@@ -149,7 +149,7 @@ def choose_answer(
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
-        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
+        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).means))
         if not choice_is_free:
             decided_index = _choose_least_loss(close_table, range(len(close_cells)))
         cell = close_cells[decided_index]
@@ -161,7 +161,7 @@ def choose_answer(
 
 def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
     """Choose the cell of the smallest mean loss, or followed clipped sums if they are within one standard error."""
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     least_cell = min(cells, key=lambda cell_index: means[cell_index])
     for cell_index in cells:
         if table.experiment.cells[cell_index].method is Method.FOLLOWED:
@@ -178,7 +178,7 @@ def compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[flo
     """
     losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
     difference = summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
-    return float(difference.mean), float(np.fmax(difference.standard_error, difference.split_error))
+    return float(difference.means), float(np.fmax(difference.standard_errors, difference.split_error))
 
 
 def compare_with_guessing(table: Table, references: References, cell_index: int) -> SplitSummary:

@@ -125,7 +125,7 @@ def _start(solution: TrainingSolution) -> None:
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
-    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
+    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
     mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question, meaning = _get_question(solution), describe_positive(data, parameters.positive_above)
     collect()

@@ -52,7 +52,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     best = [solution.best_by_method.get(method) for method in methods]
     means, half_widths, reaches = (
         np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best])
-        for values in (summary.mean, summary.half_width, solution.reaches)
+        for values in (summary.means, summary.half_width, solution.reaches)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     distance, direction = max(abs(guessing - without_privacy), 0.02), 1.0 if measure is Measure.LOSS else -1.0
@@ -132,7 +132,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     bound_axis, name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
     reach = 2.0 * max(abs(guessing - without_privacy), 0.02)
-    finite_means = np.append(summary.mean[np.isfinite(summary.mean)], guessing)
+    finite_means = np.append(summary.means[np.isfinite(summary.means)], guessing)
     visible_means = np.clip(finite_means, guessing - reach, guessing + reach)
     low, high = choose_limits(solution, measure, unit)
     limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
@@ -147,15 +147,15 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     columns: dict[str, npt.ArrayLike] = {
         "method": methods,
         "bound": reaches,
-        name: summary.mean,
+        name: summary.means,
         "half_width_95": summary.half_width,
         "half_width_95_users": summary.users_half_width,
-        "runs": summary.runs.astype(np.float64),
+        "runs": summary.num_runs.astype(np.float64),
         **{f"{name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
     adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
-    adaptive_mean, half_width = float(summary.mean[adaptive_cell]), float(summary.half_width[adaptive_cell])
+    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_width[adaptive_cell])
 
     def across(curve_name: str, value: float, style: Style, **options: Any) -> Curve:
         return Curve(curve_name, bound_axis.limits, (value, value), style, **options)
@@ -178,7 +178,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             rows = methods == method.value
-            means, half_widths = summary.mean[rows], summary.half_width[rows]
+            means, half_widths = summary.means[rows], summary.half_width[rows]
             items.append(
                 Curve(
                     method.label,
@@ -212,7 +212,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         (weight_curve,),
         solution.data.provenance,
     )
-    is_any_visible = ((summary.mean >= limits[0]) & (summary.mean <= limits[1])).any()
+    is_any_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
     return Plot(
         f"training-{name}",
         f"{TITLES[measure]} against the bound",
@@ -242,13 +242,13 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     cells = solution.table.find_cells(Method.CLIPPED_SUM)
     bounds, curves = Column("bound", solution.reaches[cells]), []
     for name, unit, side, style in SIDES:
-        loss = solution.table.summarise(Measure.LOSS, unit, side).mean[cells]
+        loss = solution.table.summarise(Measure.LOSS, unit, side).means[cells]
         column = Column(f"loss_{name.replace(', ', '_').replace(' ', '_')}", loss)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curves.append(Curve(f"Mean over {name}", bounds, column, style, dash=dash, width=width))
     adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
     rows, users = (
-        wording.number(float(solution.table.summarise(Measure.LOSS, unit).mean[adaptive_cell]))
+        wording.number(float(solution.table.summarise(Measure.LOSS, unit).means[adaptive_cell]))
         for unit in ScoreUnit
     )
     ends = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])

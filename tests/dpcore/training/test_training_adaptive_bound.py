@@ -185,7 +185,7 @@ def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     )
     # 4,000 draws; a right law fails once in 10,000.
     assert kstest(draws / noise.scale, "norm").pvalue > 1e-4
-    assert noise.remaining == grid.total - 8 * grid.squared_gradient
+    assert noise.remaining_squared_sensitivity == grid.total - 8 * grid.squared_gradient
 
 
 def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
