@@ -131,9 +131,9 @@ def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
 
 def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return P(|z| <= m) for m = 0, 1, 2 ..."""
-    tail = probabilities[values >= 0].copy()
-    tail[1:] *= 2.0
-    return np.cumsum(tail)
+    magnitude_probabilities = probabilities[values >= 0].copy()
+    magnitude_probabilities[1:] *= 2.0
+    return np.cumsum(magnitude_probabilities)
 
 
 _LARGE_SIGMA = 20.0
@@ -148,8 +148,8 @@ def _sum_gaussian(scale: FloatArray, power: int, shift: FloatArray | None = None
     if power == 1:
         with np.errstate(divide="ignore", invalid="ignore"):
             density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
-        real = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-        moments = np.where(scale > _LARGE_SIGMA, real - density / 6.0, real)
+        real_moments = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
+        moments = np.where(scale > _LARGE_SIGMA, real_moments - density / 6.0, real_moments)
     for index in np.ndindex(scale.shape):
         sigma = float(scale[index])
         if 0.0 < sigma <= _LARGE_SIGMA:

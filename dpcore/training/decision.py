@@ -68,7 +68,7 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
         cell_index: Position of the cell that is taken as the best; None for that of the smallest mean loss.
     """
     cell_indices = table.find_cell_indices(method)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_indices]
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means[cell_indices]
     if not np.isfinite(means).any():
         return None
     position = int(np.nanargmin(means)) if cell_index is None else cell_indices.tolist().index(cell_index)
@@ -91,7 +91,7 @@ def plan_close_call(table: Table) -> Experiment | None:
     adaptive_best = find_best(table, Method.FOLLOWED)
     if adaptive_best is None or not table.is_finished:
         return None
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     least_loss_index, *_ = indices_by_loss = np.argsort(means).tolist()
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
     differences_by_index = {
@@ -153,7 +153,7 @@ def choose_answer(
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
-        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
+        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).means))
         if not choice_costs_no_privacy:
             decided_index = _choose_least_loss(close_table, range(len(close_cells)))
         cell = close_cells[decided_index]
@@ -165,7 +165,7 @@ def choose_answer(
 
 def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
     """Return the index of the cell of least mean loss, or of followed clipped sums if within one standard error."""
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     least_loss_index = min(cell_indices, key=lambda cell_index: means[cell_index])
     for cell_index in cell_indices:
         if table.experiment.cells[cell_index].method is Method.FOLLOWED:
@@ -182,8 +182,8 @@ def compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[flo
     """
     losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
     difference_summary = summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
-    return float(difference_summary.mean), float(
-        np.fmax(difference_summary.standard_error, difference_summary.split_error)
+    return float(difference_summary.means), float(
+        np.fmax(difference_summary.standard_errors, difference_summary.split_error)
     )
 
 

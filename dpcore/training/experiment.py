@@ -172,7 +172,7 @@ def select_score(
 class SplitSummary(Summary):
     """Means over runs on several splits of the users, and two kinds of uncertainty.
 
-    ``standard_error``, ``half_width`` and ``spread`` are within the splits: how noise and drawn rows vary on
+    ``standard_errors``, ``half_widths`` and ``spreads`` are within the splits: how noise and drawn rows vary on
     these users. ``users_half_width`` estimates how far other users held out would move the mean.
 
     Attributes:
@@ -188,13 +188,13 @@ class SplitSummary(Summary):
     @property
     def half_width(self) -> FloatArray:
         """Return half of a 95 % interval of the mean over noise, by Student's t; NaN without a degree of freedom."""
-        return np.asarray(_compute_student_quantile(self.degrees_of_freedom) * self.standard_error)
+        return np.asarray(_compute_student_quantile(self.degrees_of_freedom) * self.standard_errors)
 
     @property
     def is_clear(self) -> NDArray[np.bool_]:
         """Return True where the interval for other users, or for noise if splits are too few, excludes 0."""
         half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_width)
-        return np.asarray(np.abs(self.mean) > half_widths)
+        return np.asarray(np.abs(self.means) > half_widths)
 
 
 def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
@@ -218,7 +218,8 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
     num_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     split_means = np.stack(
-        [summarise_runs(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)], axis=-1
+        [summarise_runs(values[..., split::num_splits], axis=-1).means for split in range(num_splits)],
+        axis=-1,
     )
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users.
@@ -237,7 +238,7 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
         test_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_width = (
             _compute_student_quantile(num_split_means - 1)
-            * between_splits.spread
+            * between_splits.spreads
             * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
         )
         users_half_width = np.where(num_split_means >= MIN_SPLITS, users_half_width, np.nan)
@@ -249,7 +250,7 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
             spread,
             degrees_of_freedom,
             users_half_width,
-            between_splits.standard_error,
+            between_splits.standard_errors,
         )
 
 

@@ -63,8 +63,10 @@ _RENAMED = {
     "problem.parameters.mechanism": "noise",
 }
 """The names of attributes in the file that are not their own."""
-_CODEC = replace(CODEC, integers=(1, MAX_SIZE))
-_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.reader(float)) | {"column": _CODEC.reader(str)}
+_CODEC = replace(CODEC, integer_range=(1, MAX_SIZE))
+_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float)) | {
+    "column": _CODEC.make_reader(str)
+}
 """Members that some numbers lack: the power by which small candidates weigh more, and those of the bound on a total."""
 
 
@@ -138,10 +140,10 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
         attribute_type: Any = selection_type
         for attribute in path.split("."):
             attribute_type = list_field_types(attribute_type)[attribute]
-        readers[name] = _CODEC.reader(attribute_type)
+        readers[name] = _CODEC.make_reader(attribute_type)
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
-        readers |= dict.fromkeys(("guess", "factor"), _CODEC.reader(float | None))
+        readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
     optional = _OPTIONAL if selection_type is PrivateChoice else {}
     members = node.read_members({**readers, **FACTS}, optional)
     facts = build_facts(node, members)

@@ -126,7 +126,7 @@ def _start_release(solution: TrainingSolution) -> None:
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
-    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
+    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
     mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question_key, meaning_text = (
         _get_question_key(solution),

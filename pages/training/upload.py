@@ -68,7 +68,7 @@ def read_data() -> TrainingData | None:
     data: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: cache.compute(Cached(load_sample, (), kept=1)),
+            DataSource.SAMPLE: lambda: cache.compute(Cached(load_sample, (), num_kept=1)),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -97,7 +97,7 @@ def _generate() -> TrainingData | None:
         return None
     try:
         if generator is not None:
-            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), num_kept=4))
             return data
     except InvalidInput as refused:
         problems = list(refused.problems)

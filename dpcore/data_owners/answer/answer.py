@@ -24,7 +24,7 @@ from dpcore.report.content import Line
 
 LEAKS = standard.warn_of_leak(
     "this decision and its cap were",
-    remedy="Joint privacy does not cover it either. Decide without these data.",
+    remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
 UNITS = {
     Unit.RECORD: "one record is replaced",
@@ -183,7 +183,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
         rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
         f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
-        subject="The comparison",
+        subject_text="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
 
@@ -288,8 +288,8 @@ def build_answer(
         owner_dataset,
         "training across data owners",
         lambda: _list_details(solution),
-        question={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
-        data={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
+        question_entries={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
+        data_entries={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
         schema="sweetspot/data-owners/1",
     )
 

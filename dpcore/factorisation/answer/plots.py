@@ -136,7 +136,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     for model_kind in result.study.models:
         summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
         column_name = model_kind.name.lower()
-        mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
+        mean, half_width = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(mean).any():
             continue
         columns |= {f"{measure}_{column_name}": mean, f"half_interval_{column_name}": half_width}
@@ -177,7 +177,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     labels, plot_items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         difference = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure)
-        mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
+        mean, half_width = difference.means[verdict.index], difference.half_widths[verdict.index]
         columns[f"difference_{model_kind.name.lower()}"] = mean
         columns[f"half_interval_{model_kind.name.lower()}"] = half_width
         style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)

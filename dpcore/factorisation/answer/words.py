@@ -134,7 +134,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if math.isfinite(half_width):
         name = f"Interval, 95{wording.PERCENT}"
         interval = Number(name, f"± {half_width:.4f}", "over seeds and splits", value=half_width)
-    changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
+    changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).means[verdict.index, 1:]
     rare_changes = changes[:3][np.isfinite(changes[:3])]
     changes_by_items = {
         f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,
@@ -246,7 +246,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         disclosure=solution.disclosure,
         rule="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets only if "
         "its error is lower by more than the interval.",
-        subject="The choice",
+        subject_text="The choice",
     )
 
 

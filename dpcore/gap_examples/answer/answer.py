@@ -140,7 +140,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         disclosure=dataset.provenance,
         rule="The best bound and the best weights minimise the expected squared error of the released mean; weights "
         f"were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
-        subject="The ratio",
+        subject_text="The ratio",
     )
 
 
@@ -283,8 +283,8 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
     number, g = answer.parameters.example, answer.parameters.regression_g
-    step = yield section.Cached(regression.solve_regression_step, (number, g), kept=32)
-    growth = yield section.Cached(regression.compute_growth, (number,), kept=4)
+    step = yield section.Cached(regression.solve_regression_step, (number, g), num_kept=32)
+    growth = yield section.Cached(regression.compute_growth, (number,), num_kept=4)
     yield section.Figures((plots.plot_growth(growth, step), plots.plot_thresholds(step)))
     yield _write_regression(step)
     yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
@@ -405,7 +405,7 @@ def build_answer(
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
+        write_choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,

@@ -377,7 +377,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         f"Draw {wording.counted(num_draws, 'sample')}",
         "casino",
         ("alpha", "population_rows", "draws"),
-        outdated="The samples are for another α or n: draw again.",
+        outdated_text="The samples are for another α or n: draw again.",
         of_data=False,
     )
     if draws is not None:

@@ -293,7 +293,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         )
     facts |= {
         "Who is affected": f"{affected_text} Share of the heaviest user: {share_before_text}, then {share_after_text}.",
-        noise_error.NAME: "the limit takes the rows of one user as independent draws; at ρ = "
+        noise_error.ASSUMPTION_LABEL: "the limit takes the rows of one user as independent draws; at ρ = "
         f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor} times as large.",
     }
     if own_bound is not None:
@@ -327,7 +327,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
     others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", others=others_text
+        *solution.near_optimal, "row", objective="the least excess risk", others_text=others_text
     )
 
 

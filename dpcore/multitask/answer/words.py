@@ -255,7 +255,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule="It brings that bound to within 5 % of its least; task sizes are treated as public.",
-        subject="The exponent",
+        subject_text="The exponent",
     )
 
 

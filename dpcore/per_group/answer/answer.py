@@ -266,7 +266,12 @@ def build_answer(
         )
     release = f"{parameters.statistic.value} per group"
     return add_choice(
-        answer, dataset, release, lambda: _list_details(solution), data=facts, left_out=NOT_COMPARED
+        answer,
+        dataset,
+        release,
+        lambda: _list_details(solution),
+        data_entries=facts,
+        omitted_names=NOT_COMPARED,
     )
 
 
@@ -386,7 +391,7 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
     short = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
     if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > short):
-        solution = yield Cached(choose_pair, (dataset, parameters), kept=8)
+        solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
     yield Cached(check, (dataset, parameters))
     state: SearchResult = yield Search(
@@ -394,8 +399,8 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
         parameters,
         lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
         "Looking for the best pair",
-        heavy=num_pairs >= HEAVY,
-        doing_at={Stage.EARLIER: "The answer for the settings before"},
+        is_heavy=num_pairs >= HEAVY,
+        progress_text_at={Stage.EARLIER: "The answer for the settings before"},
     )
     return state
 

@@ -206,11 +206,11 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
     if parameters.num_groups is None and not is_selected:
         return standard.warn_of_leak(
             "the groups and the pair were",
-            remedy="Enter how many groups are on a public list, or select groups privately (*More settings*).",
+            remedy_text="Enter how many groups are on a public list, or select groups privately (*More settings*).",
         )
     if parameters.statistic.is_non_negative and not is_selected:
         return standard.warn_of_leak("this pair was")
-    return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
+    return standard.warn_of_leak("this pair was", remedy_text="Choose it without these data.")
 
 
 def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCounts | None:
@@ -228,7 +228,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    return standard.write_range(*solution.near_optimal, "group", objective="", other_bound=amount_text)
+    return standard.write_range(*solution.near_optimal, "group", objective="", other_bound_text=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -262,7 +262,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             " and are clamped, which no error counts",
         )
     if solution.is_mean:
-        facts[noise_error.NAME] = _describe_users(solution)
+        facts[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
     for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
         if compared_pair is not None:
             groups, amount = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))

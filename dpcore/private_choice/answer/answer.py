@@ -79,7 +79,7 @@ def build_methods(
         public_sentences="",
         disclosure=solution.data.provenance,
         rule=f"It {_describe_rule(p)}",
-        subject="The number",
+        subject_text="The number",
     )
 
 
@@ -98,7 +98,7 @@ def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger
         public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",
-        subject="The number",
+        subject_text="The number",
         choice_source=ChoiceSource.DRAWN,
     )
 

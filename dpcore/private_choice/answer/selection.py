@@ -159,8 +159,8 @@ def build_request(
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Your data*) with the total of {wording.plain(release.column)} as the contribution (*More "
-                "about users*)."
+                f"again (*Your data*) with the total of {wording.plain(release.column_name)} as the contribution "
+                "(*More about users*)."
             )
         if card_parameters.highest_total is None:
             return HIGHEST_MISSING
@@ -326,7 +326,7 @@ def build_answer(
         disclosure=selection.facts,
         parameters=card.parameters,
         code=build_code(selection, *code_arguments, value_range, range_facts, card.code),
-        choice=lambda: write_json(selection, request.number),
+        write_choice=lambda: write_json(selection, request.number),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
 

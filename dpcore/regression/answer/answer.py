@@ -119,7 +119,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         "Who sets the noise": f"{wording.counted(solution.at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
-        noise_error.NAME: "errors of the model are assumed independent, also within a user. With a share "
+        noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is {wording.number(error)}.",
     }
     if caps is None:
@@ -188,7 +188,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
         disclosure=solution.data.provenance,
         rule="C was chosen to minimise the total variance of the released coefficients under the linear model; no "
         "bound on rows per user was set.",
-        subject="The matrix",
+        subject_text="The matrix",
     )
 
 
@@ -344,12 +344,12 @@ def build_answer(
         solved.data,
         "linear regression with private labels",
         lambda: _list_details(solved),
-        question={
+        question_entries={
             "data_source": solved.parameters.source.value,  # In every choice, ``source`` is the work with the method.
             "mechanism": "Laplace",
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
         },
-        data={
+        data_entries={
             "feature_names": list(solved.problem.feature_names),
             "residual_variance": solved.problem.residual_variance,
             "residual_variance_label": disclosure.label

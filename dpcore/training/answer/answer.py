@@ -181,9 +181,9 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
-    rows: ClassifierRows = yield Cached(scale_rows, (data, parameters.positive_above), kept=4)
+    rows: ClassifierRows = yield Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
     full_experiment: Experiment = yield Cached(
-        TrainingParameters.make_experiment, (parameters, rows, max_runs), kept=8
+        TrainingParameters.make_experiment, (parameters, rows, max_runs), num_kept=8
     )
     search_result: SearchResult = yield Search(
         "runs_job",
@@ -195,16 +195,16 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
         settings=parameters,
         resumes=True,
         is_complete=lambda runs: runs is not None and runs.is_complete,
-        kept=MAX_TABLES,
+        num_kept=MAX_TABLES,
         seconds=FIRST_SECONDS,
-        soon=SOON_SECONDS,
-        doing_at={Stage.EARLIER: "Training for the new settings"},
-        heavy=True,
+        later_seconds=SOON_SECONDS,
+        progress_text_at={Stage.EARLIER: "Training for the new settings"},
+        is_heavy=True,
     )
     if search_result.value is None:
         return search_result
     solution: TrainingSolution = yield Cached(
-        TrainingSolution, (data, search_result.settings, search_result.value, search_result.stage), kept=8
+        TrainingSolution, (data, search_result.settings, search_result.value, search_result.stage), num_kept=8
     )
     return SearchResult(None if solution.best is None else solution, search_result.stage)
 
@@ -236,14 +236,14 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": losses.runs,
-        "Loss": losses.mean,
+        "Runs": losses.num_runs,
+        "Loss": losses.means,
         "± noise": losses.half_width,
         "± users": losses.users_half_width,
-        "One run ±": losses.spread,
-        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
-        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "One run ±": losses.spreads,
+        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
+        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).means,
+        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,
     }
 
 
@@ -350,12 +350,12 @@ def build_answer(
         solution.data.dataset,
         "private linear classifier",
         lambda: _list_details(solution),
-        question={
+        question_entries={
             "data_source": solution.parameters.source.value,  # In every choice, ``source`` is the work with the method.
             "mechanism": "noisy full-batch gradient descent",
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 4 and appendix E.2",
         },
-        data={"users_held_out": solution.table.experiment.test.num_users},
+        data_entries={"users_held_out": solution.table.experiment.test.num_users},
         schema="sweetspot/training/2",
     )
 
@@ -389,11 +389,11 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
     losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     scores = {
-        "loss": losses.mean,
+        "loss": losses.means,
         "half_width_95": losses.half_width,
         "half_width_95_users": losses.users_half_width,
-        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
+        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,
     }
     return [
         {
@@ -401,7 +401,7 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(losses.runs[i]),
+            "runs": int(losses.num_runs[i]),
             **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
         }
         for i, cell in enumerate(solution.cells)

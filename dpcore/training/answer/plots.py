@@ -56,7 +56,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     best_bounds = [solution.best_by_method.get(method) for method in methods]
     means, half_widths, reaches = (
         np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best_bounds])
-        for values in (summary.mean, summary.half_width, solution.bounds_in_rows)
+        for values in (summary.means, summary.half_width, solution.bounds_in_rows)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     reference_distance, worse_sign = (
@@ -139,7 +139,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
     max_distance = 2.0 * max(abs(guessing - without_privacy), 0.02)
-    finite_means = np.append(summary.mean[np.isfinite(summary.mean)], guessing)
+    finite_means = np.append(summary.means[np.isfinite(summary.means)], guessing)
     visible_means = np.clip(finite_means, guessing - max_distance, guessing + max_distance)
     low, high = choose_limits(solution, measure, unit)
     limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
@@ -154,15 +154,15 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     columns: dict[str, npt.ArrayLike] = {
         "method": method_names,
         "bound": reaches,
-        measure_name: summary.mean,
+        measure_name: summary.means,
         "half_width_95": summary.half_width,
         "half_width_95_users": summary.users_half_width,
-        "runs": summary.runs.astype(np.float64),
+        "runs": summary.num_runs.astype(np.float64),
         **{f"{measure_name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
     adaptive_cell = solution.table.find_cell_indices(Method.FOLLOWED)[0]
-    adaptive_mean, half_width = float(summary.mean[adaptive_cell]), float(summary.half_width[adaptive_cell])
+    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_width[adaptive_cell])
 
     def build_horizontal_curve(curve_name: str, level: float, style: Style, **options: Any) -> Curve:
         return Curve(curve_name, bound_axis.limits, (level, level), style, **options)
@@ -185,7 +185,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             is_method = method_names == method.value
-            means, half_widths = summary.mean[is_method], summary.half_width[is_method]
+            means, half_widths = summary.means[is_method], summary.half_width[is_method]
             items.append(
                 Curve(
                     method.label,
@@ -221,7 +221,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         (weight_curve,),
         solution.data.provenance,
     )
-    is_any_visible = ((summary.mean >= limits[0]) & (summary.mean <= limits[1])).any()
+    is_any_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
     return Plot(
         f"training-{measure_name}",
         f"{TITLES[measure]} against the bound",
@@ -251,7 +251,7 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     cell_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
     bound_column, curves = Column("bound", solution.bounds_in_rows[cell_indices]), []
     for side_name, unit, side, style in SIDES:
-        mean_losses = solution.table.summarise(Measure.LOSS, unit, side).mean[cell_indices]
+        mean_losses = solution.table.summarise(Measure.LOSS, unit, side).means[cell_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curves.append(
@@ -259,7 +259,7 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         )
     adaptive_cell = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
-        wording.number(float(solution.table.summarise(Measure.LOSS, unit).mean[adaptive_cell]))
+        wording.number(float(solution.table.summarise(Measure.LOSS, unit).means[adaptive_cell]))
         for unit in ScoreUnit
     )
     limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])

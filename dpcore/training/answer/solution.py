@@ -182,7 +182,7 @@ class TrainingSolution:
         cell_index: int | None = None,
     ) -> float:
         """Return a mean score of a cell, or of the one that answers."""
-        means = self.table.summarise(measure, unit, side).mean
+        means = self.table.summarise(measure, unit, side).means
         return float(means[self.answer_index if cell_index is None else cell_index])
 
     def average_references(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
@@ -217,7 +217,7 @@ class TrainingSolution:
     @property
     def is_useless(self) -> bool:
         """Return True if even the best method clearly does no better than guessing."""
-        return self.verdict is not None and bool(self.verdict.is_clear and self.verdict.mean > 0.0)
+        return self.verdict is not None and bool(self.verdict.is_clear and self.verdict.means > 0.0)
 
     @property
     def is_unclear(self) -> bool:

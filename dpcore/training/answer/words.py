@@ -98,7 +98,7 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
     is_unbounded = high == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
     objective_text = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     return standard.write_range(
-        solution.best.low, high, name="h", objective=objective_text, others="the next bounds tried"
+        solution.best.low, high, name="h", objective=objective_text, others_text="the next bounds tried"
     )
 
 
@@ -122,7 +122,7 @@ def write_detail(solution: TrainingSolution) -> str:
         if Method.FOLLOWED in solution.best_by_method:
             loss_text = wording.number(_average_loss(solution, Method.FOLLOWED))
             remedy = f"An adaptive bound needs no choice; its loss is {loss_text}."
-        sentences.append(standard.warn_of_leak("this bound was", remedy=remedy))
+        sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy))
     # These sentences stand last, since they come and go while the runs are made.
     if not is_finished:
         runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.answer_index])
@@ -290,7 +290,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         rule="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; the guarantee does not cover its choice.",
-        subject="The model",
+        subject_text="The model",
         choice_source=ChoiceSource.DRAWN,
     )
 

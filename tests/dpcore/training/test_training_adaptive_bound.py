@@ -191,7 +191,10 @@ def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     )
     # 4,000 draws; a right law fails once in 10,000.
     assert kstest(draws / noise.scale, "norm").pvalue > 1e-4
-    assert noise.remaining == grid.squared_total_sensitivity - 8 * grid.squared_gradient_sensitivity
+    assert (
+        noise.remaining_squared_sensitivity
+        == grid.squared_total_sensitivity - 8 * grid.squared_gradient_sensitivity
+    )
 
 
 def written_out(rows, epsilon, delta, noise, count_noise, number_noise):

@@ -90,13 +90,13 @@ def test_a_summary_has_the_mean_and_its_error():
     table = experiment.fill_table(question.make_empty_table())
     values = table.scores[3, :, Side.HELD_OUT, 1, 1]
     result = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
-    assert result.mean[3] == pytest.approx(values.mean())
-    assert result.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
+    assert result.means[3] == pytest.approx(values.mean())
+    assert result.standard_errors[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
     assert result.half_width[3] == pytest.approx(
-        2.093024 * result.standard_error[3], rel=1e-6
+        2.093024 * result.standard_errors[3], rel=1e-6
     )  # t of 19, 97.5 %
     empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert np.isnan(empty.mean).all()
+    assert np.isnan(empty.means).all()
     assert decision.find_best(question.make_empty_table(), Method.SMOOTH) is None
     with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
         Experiment(question.splits, question.mechanism, (), 1)
@@ -105,7 +105,7 @@ def test_a_summary_has_the_mean_and_its_error():
 def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     table = experiment.fill_table(small(10).make_empty_table())
     best = decision.find_best(table, Method.CAP)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     assert means[best.cell_index] == min(means[2], means[3])
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
@@ -179,8 +179,8 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     by_split = [values[split::4] for split in range(4)]
     variance_within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
     summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert summary.mean[0] == pytest.approx(values.mean())
-    assert summary.spread[0] == pytest.approx(math.sqrt(variance_within))
+    assert summary.means[0] == pytest.approx(values.mean())
+    assert summary.spreads[0] == pytest.approx(math.sqrt(variance_within))
     assert summary.half_width[0] == pytest.approx(
         2.306004 * math.sqrt(variance_within / 12), rel=1e-6
     )  # t of 8
@@ -190,7 +190,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
         3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
     one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
-    assert (one.mean, one.runs, one.degrees_of_freedom) == (2.0, 2, 1)
+    assert (one.means, one.num_runs, one.degrees_of_freedom) == (2.0, 2, 1)
     assert np.isnan(one.users_half_width)
 
 
@@ -297,7 +297,7 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
         filled[0, :, Side.HELD_OUT, 0, 0] = guess + sway + shift
         summary = decision.compare_with_guessing(experiment.Table(question, filled), references, 0)
-        assert summary.mean == pytest.approx(shift)
+        assert summary.means == pytest.approx(shift)
         assert bool(summary.is_clear) is clear
 
 
@@ -311,7 +311,7 @@ def test_the_descent_without_noise_splits_the_excess():
     loss = (
         experiment.fill_table(question.make_empty_table())
         .summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
-        .mean[0]
+        .means[0]
     )
     assert floor < unclipped < quiet < loss
     assert unclipped - floor < 1e-3  # 200 steps of the longest stable length are near the end

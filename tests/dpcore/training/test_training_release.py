@@ -307,9 +307,9 @@ def test_all_that_a_model_takes_from_private_rows_is_a_draw_that_is_paid_for(mon
     paid: list[int] = []
 
     def same(noise: GaussianSteps, values, squared_sensitivity: int) -> np.ndarray:
-        paid.append(noise.remaining)
+        paid.append(noise.remaining_squared_sensitivity)
         drawn.append(squared_sensitivity)
-        noise.remaining -= squared_sensitivity
+        noise.remaining_squared_sensitivity -= squared_sensitivity
         return (np.arange(np.size(values)) - 1) * 10**9
 
     monkeypatch.setattr(GaussianSteps, "release", same)

@@ -193,7 +193,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
         wording.number(half_widths[first.best.cell_index], 2)
         for half_widths in (losses.half_width, losses.users_half_width)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.mean[first.best.cell_index])
+    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -286,7 +286,7 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
     cells = full_solution.table.find_cell_indices(Method.CLIPPED_SUM)
     users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).choice()
+    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_choice()
 
 
 @pytest.fixture(scope="module")
