@@ -350,8 +350,8 @@ class DrawnReply(Reply):
 
     def to_json(self) -> str:
         """Return the released number, its request and its guarantee as JSON, and no other entries."""
-        assert self.answer.choice is not None
-        return self.answer.choice()
+        assert self.answer.write_choice is not None
+        return self.answer.write_choice()
 
     def report(self, path: str | Path) -> Path:
         """Refuse to write a report, as a report shows the data.

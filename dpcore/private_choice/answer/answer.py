@@ -82,7 +82,7 @@ def build_methods(
         public_sentences="",
         disclosure=solution.data.provenance,
         rule=f"It {_describe_rule(p)}",
-        subject="The number",
+        subject_text="The number",
     )
 
 
@@ -108,7 +108,7 @@ def _describe_draw(
         public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",
-        subject="The number",
+        subject_text="The number",
         choice_source=ChoiceSource.DRAWN,
     )
 

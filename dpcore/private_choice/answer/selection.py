@@ -187,8 +187,8 @@ def _build_request(
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Your data*) with the total of {wording.plain(release.column)} as the contribution (*More "
-                "about users*)."
+                f"again (*Your data*) with the total of {wording.plain(release.column_name)} as the contribution "
+                "(*More about users*)."
             )
         if card_parameters.highest_total is None:
             return HIGHEST_MISSING
@@ -228,7 +228,7 @@ def build_pair_request(
             return UNIT_MISSING
         unit, limit = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    names = "epsilon", "statistic", "mechanism", "delta", "neighbours", "num_groups"
+    names = "epsilon", "statistic", "mechanism", "delta", "program", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT))
     return SelectionRequest.from_pair_problem(PrivatePairProblem(release, settings.epsilon, units, unit))
@@ -354,7 +354,7 @@ def build_answer(
         disclosure=selection.facts,
         parameters=card.parameters,
         code=build_code(selection, *code_arguments, value_range, range_facts, card.code),
-        choice=lambda: write_json(selection, request.number, request),
+        write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
 
