@@ -152,11 +152,9 @@ def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
         density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
     real_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
     means = np.where(scale > _LARGE_SIGMA, real_means - density / 6.0, real_means)
-    for index in np.ndindex(scale.shape):
-        sigma = float(scale[index])
-        if 0.0 < sigma <= _LARGE_SIGMA:
-            values, probabilities = _list_gaussian(sigma)
-            means[index] = float((np.abs(values + shifts[index]) * probabilities).sum())
+    for index in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
+        values, probabilities = _list_gaussian(float(scale[index]))
+        means[index] = float((np.abs(values + shifts[index]) * probabilities).sum())
     return means
 
 
@@ -254,14 +252,21 @@ def choose_library(program: Program, kind: NoiseKind) -> Program:
 
 
 def describe_program(
-    program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, of_counts: bool = False
+    program: Program,
+    kind: NoiseKind,
+    epsilon: float,
+    delta: float | None,
+    *,
+    of_counts: bool = False,
+    num_aggregates: int = 1,
 ) -> str:
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        share = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. It "
-            "was read in the source of ZetaSQL; nobody ran BigQuery."
+            f"Laplace, as BigQuery draws it{noise_text}, with {share} of ε; the rest goes to a hidden count of users. "
+            "It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."

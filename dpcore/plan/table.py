@@ -233,7 +233,10 @@ def _make_group_curve(
     if statistic is Statistic.SUM and pairs.sums is not None and pairs.sums.min() < 0.0:
         statistic = Statistic.SIGNED_SUM
     budget = parameters.budget
-    group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, budget.mechanism, budget.delta)
+    # Noise of real numbers, which is proportional to its scale.
+    group_parameters = PerGroupParameters(
+        _LARGE_EPSILON, statistic, budget.mechanism, budget.delta, program=Program.PYTHON
+    )
     problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
