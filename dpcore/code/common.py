@@ -324,7 +324,7 @@ def replaced_difference(choice: Choice) -> str:
     delta_text = f", delta = {choice.delta!r}" if choice.noise is NoiseKind.GAUSSIAN else ""
     return (
         f"The page protects one user replaced by another, with epsilon = {choice.replacing_epsilon!r}{delta_text}. "
-        f"This library protects one user added or removed: epsilon = {choice.epsilon!r} draws the noise of the page there, "
+        f"This library protects one user added or removed: epsilon = {choice.epsilon!r} draws the noise of the page, "
         "and covers the replacement."
     )
 

@@ -65,8 +65,8 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
     """Return a choice for replacing a user with the epsilon for adding or removing one at which the noise is the same.
 
     A replacement moves a release per group further: twice in L1, and sqrt 2 times in L2, as two users without a common
-    group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed, draws
-    noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned as they are.
+    group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,
+    draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned unchanged.
     """
     is_found = choice.replacing_epsilon is not None
     if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_found:
