@@ -345,7 +345,7 @@ class Parameters:
                 if applies(declared.only_with, self.__getattribute__):
                     declared.check(problems, value, hints[name])
                 elif value is not None and fields_by_name(self)[name].default is None:
-                    problems.add(_misplaced(declared, declared_fields(type(self))))
+                    problems.add(describe_misplaced(declared, declared_fields(type(self))))
             if not has_wrong_kinds:
                 self._check_together(problems)
 
@@ -388,7 +388,7 @@ def list_unused(
     return [name for name in values if not applies(declared[name].only_with, choice)]
 
 
-def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:
+def describe_misplaced(declared: Field, others: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
     assert declared.only_with is not None
     other, values = others[declared.only_with[0]], declared.only_with[1]
