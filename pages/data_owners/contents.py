@@ -130,7 +130,7 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
-    assert answer.choice is not None
+    assert answer.write_choice is not None
     source, latest, training = report_content.source(), jobs.result_of(JOB_KEY), None
     if latest is not None and latest[1].share_done > 0.0:
         (records, _, _, disclosure), result = latest
@@ -141,7 +141,7 @@ def show_files(answer: Answer) -> None:
         lambda: build_report(answer, source, training),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
-        [("Choice (JSON)", "owners_choice.json", answer.choice)],
+        [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
         answer.disclosure,
     )
     if training is not None:

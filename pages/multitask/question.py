@@ -47,4 +47,4 @@ QUESTION = Question(
 
 def list_answer_fields(parameters: MultitaskParameters) -> list[str]:
     """List the fields that the answer depends on: not those of tabs, nor those that do not go with the choices."""
-    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused]
+    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused_names]

@@ -110,7 +110,7 @@ def _list_comparisons(computed: Sequence[tuple[PaperFigure, FigureRuns] | None])
         cells: tuple[Any, ...] = (None, None, None)
         if pair is not None:
             figure, runs = pair
-            lines = (runs.summary.mean[-1], figure.lines[-1].paper_values)
+            lines = (runs.summary.means[-1], figure.lines[-1].paper_values)
             cells = (_write_difference(figure, runs), *map(_drop_missing, lines))
         for values, cell in zip(columns.values(), cells, strict=True):
             values.append(cell)

@@ -127,7 +127,7 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
     curves = yield Cached(
-        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), kept=8
+        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), num_kept=8
     )
     solution = yield Cached(solve, (dataset, parameters, curves))
     return SearchResult(solution)

@@ -18,7 +18,8 @@ from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
-    "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
+    "shares, bounds and relative errors were",
+    remedy_text="Plan on public or older data, or on a private copy.",
 )
 MAX_LINES_IN_TEXT = 3
 TINY_SHARE = 1e-4
@@ -261,5 +262,5 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         public_sentences=f"{sentence}.",
         disclosure=dataset.provenance,
         rule=RULES[parameters.objective],
-        subject="The division",
+        subject_text="The division",
     )

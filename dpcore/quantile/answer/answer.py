@@ -95,7 +95,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
-    sorted_rows, few = yield Cached(sort_rows, (dataset, base_parameters), kept=2)
+    sorted_rows, few = yield Cached(sort_rows, (dataset, base_parameters), num_kept=2)
     rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
     problem = sorted_rows.with_changes(neighbours=neighbours, epsilon=epsilon)
     choices = Search(
@@ -104,7 +104,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         lambda progress, should_stop: core.search(problem, parameters.levels, progress, should_stop),
         "",
         is_complete=lambda choices: not choices.is_cancelled,
-        kept=KEPT_CHOICES,
+        num_kept=KEPT_CHOICES,
     )
 
     def compute(choices: Choices, progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
@@ -119,14 +119,14 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         parameters,
         compute,
         "Trying bounds on your values",
-        before=choices,
-        first=None if few is None else compute_first,
+        search_before=choices,
+        compute_first=None if few is None else compute_first,
         is_complete=lambda solution: not solution.choices.is_cancelled,
-        kept=MAX_KEPT_ANSWERS if rows <= MAX_KEPT_ROWS else 0,
+        num_kept=MAX_KEPT_ANSWERS if rows <= MAX_KEPT_ROWS else 0,
         seconds=FIRST_VISIT_SECONDS,
-        soon=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
-        light=True,
-        doing_at=DOING_AT,
+        later_seconds=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
+        is_light=True,
+        progress_text_at=DOING_AT,
     )
     result: SearchResult = yield search
     return result
@@ -179,7 +179,7 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
         ),
         "Trying poorer bases",
         seconds=0.0,
-        soon=0.0,
+        later_seconds=0.0,
     )
     if errors is None:
         return
@@ -336,7 +336,7 @@ def build_answer(
         dataset,
         "quantile",
         lambda: _list_details(solution, dataset.provenance.label),
-        question={
+        question_entries={
             "neighbours": parameters.neighbours.value,
             "program": parameters.program.value,
             "mechanism": words.MECHANISMS[parameters.program],

@@ -81,7 +81,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     low, high = solution.near_optimal
-    return standard.write_range(low, high, "row", others="the next bounds tried")
+    return standard.write_range(low, high, "row", others_text="the next bounds tried")
 
 
 _BOUND = "The most that one user's rows weigh together, in rows."
@@ -133,7 +133,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     elif parameters.weighting is not Weighting.NONE:
         facts["If a user comes or goes"] = f"{other_epsilon} if the bound was not computed from these data."
     factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
-    facts[noise_error.NAME] = (
+    facts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {factor} times that of independent rows at an intra-class "
         f"correlation of {noise_error.ASSUMED_SHARE}."
     )
@@ -278,7 +278,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         public_sentences=f"{template.format('a fixed number of rows')} {text}",
         disclosure=dataset.provenance,
         rule=rule,
-        subject="The bound" if is_bounded else "The error",
+        subject_text="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
 

@@ -268,7 +268,7 @@ def answers(name: str, for_all: bool, max_entries: int = 32) -> Answers[Any]:
 
 def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    kept_answers = answers(call.name, False, call.kept)
+    kept_answers = answers(call.name, False, call.num_kept)
     return kept_answers.compute(call.question, functools.partial(call.function, *call.arguments))
 
 

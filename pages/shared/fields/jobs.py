@@ -363,20 +363,20 @@ class Run:
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
-        search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
+        search, seconds = self.search, self.search.seconds if self.job is None else self.search.later_seconds
         known_result = self._results.get(self.request)
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
             return
-        start(self.key, self.request, self._work(), seconds, heavy=search.heavy, light=search.light)
+        start(self.key, self.request, self._work(), seconds, heavy=search.is_heavy, light=search.is_light)
 
     @property
     def _results(self) -> cache.Answers[Any]:
-        return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.kept)
+        return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.num_kept)
 
     @property
     def _prior(self) -> Run | None:
-        return None if self.search.before is None else replace(self, search=self.search.before)
+        return None if self.search.search_before is None else replace(self, search=self.search.search_before)
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
@@ -440,9 +440,9 @@ class Run:
                 return SearchResult(result[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)
-        if self.search.first is not None:
+        if self.search.compute_first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
-            if (first := self.search.first(*begun)) is not None:
+            if (first := self.search.compute_first(*begun)) is not None:
                 return SearchResult(first, Stage.FIRST)
         if previous is not None and previous[0][0] == self.request[0]:
             return SearchResult(previous[1], Stage.EARLIER, previous[2])
@@ -459,7 +459,7 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
                 reply = cache.compute(step)
                 continue
             run = Run(question, step, data, for_all)
-            if not step.button:
+            if not step.button_text:
                 runs.append(run)
                 run.ask()
             reply = run.get_state()

@@ -213,7 +213,7 @@ class Page:
         """Draw the main figure, and return it as it is drawn."""
         main, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
-            main = main.with_selection(*selection.value)
+            main = main.with_selected_bound(*selection.value)
         if self.has_axis_controls:
             return screen_sections.show_plot(main, label=label, key_of=self.question.key)
         figures.draw(main, label, key_of=self.question.key)
@@ -267,10 +267,10 @@ class Page:
 
         def describe_work() -> str:
             search = next((run.search for run in runs if jobs.working(run.key)), runs[0].search)
-            doing = search.doing_at.get(state.stage) if state.value is not None else None
-            return doing or search.doing
+            doing = search.progress_text_at.get(state.stage) if state.value is not None else None
+            return doing or search.progress_text
 
-        jobs.watch([run.key for run in runs], describe_work, all(run.search.measured for run in runs))
+        jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
 
     def file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
@@ -401,8 +401,8 @@ class Page:
         summary, formula = self.summarise(answer, data), self.formula(answer)
         labels = question.get_labels(*self.fields_in_report(answer))
         files = [(self.file_label(name), name, make) for name, make in answer.files.items()]
-        if answer.choice is not None:
-            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.choice))
+        if answer.write_choice is not None:
+            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
         report_content.draw(
             stem,
             answer.disclosure,

@@ -257,7 +257,7 @@ class Renderer:
             case section.Choice():
                 key = self.question.key(item.key)
                 if st.session_state.get(key) not in item.options:
-                    st.session_state[key] = item.first
+                    st.session_state[key] = item.first_value
                 return fields.choice(item.label, item.options, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
@@ -295,16 +295,16 @@ class Renderer:
         return None
 
     def _draw_window(self, item: section.Window) -> tuple[float, float]:
-        with place_controls(item.key, item.button) as (chart, button_slot):
+        with place_controls(item.key, item.button_text) as (chart, button_slot):
             low, high = st.slider(
                 item.label,
-                *item.widest,
-                value=item.initial,
-                step=(item.widest[1] - item.widest[0]) / 1000.0,
+                *item.widest_interval,
+                value=item.initial_interval,
+                step=(item.widest_interval[1] - item.widest_interval[0]) / 1000.0,
                 format="%.4g",
-                key=f"{item.key}_{st.session_state[keys.DATA_VERSION]}_{item.widest}",
+                key=f"{item.key}_{st.session_state[keys.DATA_VERSION]}_{item.widest_interval}",
             )
-        limits = (low, high) if low < high else item.initial
+        limits = (low, high) if low < high else item.initial_interval
         figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
         return limits
 
@@ -324,7 +324,7 @@ class Renderer:
                 ]
         for container, plot in zip(containers, several, strict=True):
             with container:
-                if item.titled:
+                if item.has_titles:
                     st.markdown(f"**{plot.title}**")
                 figures.draw(plot, self.label)
 
@@ -332,10 +332,10 @@ class Renderer:
         import pandas as pd  # The first figure does not wait for it.
 
         frame = pd.DataFrame(item.columns)
-        if item.plain:
+        if item.is_plain:
             st.table(frame, hide_index=True)
             return
-        height = "content" if item.full else "auto"
+        height = "content" if item.shows_all_rows else "auto"
         figures.show_table(frame, item.alt, item.key or None, item.formats, item.titles, height=height)
 
     def _draw_file(self, item: section.File) -> None:
@@ -352,10 +352,10 @@ class Renderer:
     def _draw_search(self, item: section.Search) -> Any:
         run = jobs.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
-        if item.button:
+        if item.button_text:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
+                if fields.button(item.button_text, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
                     if run.get_state().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
@@ -364,14 +364,14 @@ class Renderer:
             return None
         else:
             run.ask()
-        is_running = jobs.watch(run.key, item.doing, item.measured)
+        is_running = jobs.watch(run.key, item.progress_text, item.is_measured)
         state = run.get_state()
         if state.value is None or (is_running and state.stage is not Stage.FIRST):
-            if item.idle and not is_running:
-                st.caption(item.idle)
+            if item.idle_text and not is_running:
+                st.caption(item.idle_text)
             return None
         if state.stage is Stage.EARLIER:
-            st.caption(item.outdated)
+            st.caption(item.outdated_text)
             return state.value if item.shows_outdated else None
         if not is_running and (stopped := item.describe_stop(state.value)):
             st.warning(stopped, icon=":material/stop_circle:")

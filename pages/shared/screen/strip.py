@@ -143,7 +143,7 @@ def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> t
 def _describe_release(question: Question, card: Answer | None) -> str:
     """Return the name of the release; before there is an answer, the page's word for it with the chosen options."""
     if card is not None and card.setting is not None:
-        statistic, column = card.setting.statistic.value, card.setting.column
+        statistic, column = card.setting.statistic.value, card.setting.column_name
         return f"{statistic} of {column}" if column else statistic
     choices = {
         name: str(field.options[st.session_state[question.key(name)]])

@@ -73,7 +73,7 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is None:
         return {}
-    texts, unused = text_fields.to_fields(parameters), parameters.unused
+    texts, unused = text_fields.to_fields(parameters), parameters.unused_names
     return {name: text for name, text in texts.items() if name not in unused}
 
 

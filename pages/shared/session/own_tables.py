@@ -319,8 +319,8 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     needed, optional = CODEC.list_readers(Roles)
     members = node.read_members(
         {
-            "name": CODEC.reader(str),
-            "columns": CODEC.reader(tuple[str, ...]),
+            "name": CODEC.make_reader(str),
+            "columns": CODEC.make_reader(tuple[str, ...]),
             "label": lambda label: label.choose(PUBLIC_OR_PRIVATE),
             **needed,
         },

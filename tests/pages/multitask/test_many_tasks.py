@@ -451,10 +451,10 @@ def test_the_experiment_runs_on_the_page(at):
     panels = [(Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0), (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)]
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
-    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).mean)
+    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).means)
     check(at.segmented_control(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
-    assert drawn == pytest.approx(expected.summarise(panels[1]).mean)
+    assert drawn == pytest.approx(expected.summarise(panels[1]).means)
     check(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
 
