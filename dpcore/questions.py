@@ -336,7 +336,7 @@ def _build_parameters(
     # Parameters replace a choice that does not go with another one; a call says that it cannot hold.
     declared = declared_fields(parameters_type)
     with problems:
-        for field_name in parameters.unused:
+        for field_name in parameters.unused_names:
             if values.get(field_name, getattr(parameters, field_name)) != getattr(parameters, field_name):
                 problems.add(describe_misplaced(declared[field_name], declared))
     return parameters

@@ -99,7 +99,7 @@ def test_a_library_bounds_rows_of_users_who_come_and_go_and_uses_the_range_of_th
     parameters = QuantileParameters(1.0, weighting=Weighting.NONE, **NORMAL)
     assert (parameters.program, parameters.weighting) == (Program.OPENDP, Weighting.CAP)
     assert parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER
-    assert {"weighting", "neighbours"} < set(parameters.unused)
+    assert {"weighting", "neighbours"} < set(parameters.unused_names)
     # Four standard deviations around the mean; a poorer base is moved by a share of its width.
     points = parameters.base_distribution().breaks
     assert (points[0], points[-1], points.size) == (-5.0, 11.0, 1001)
