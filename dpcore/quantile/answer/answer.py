@@ -271,13 +271,13 @@ def build_answer(
         InvalidInput: The data have no values.
 
     Examples:
-        No user has more than one row, so every row keeps its weight.
+        No user has more than one row, so every row is kept.
 
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> waits = pd.DataFrame({"user": list("abcd"), "minutes": [1, 2, 3, 4]})
         >>> ss.quantile_bound(waits, user="user", value="minutes", epsilon=1, lower=0, upper=5).headline
-        "Cap each user's total weight at 1 row."
+        'Keep at most 1 row of each user.'
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
