@@ -273,8 +273,8 @@ def public_counts_difference(choice: Choice) -> str:
         return ""
     if choice.quantity is Quantity.QUANTILE:
         return (
-            "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's "
-            "values; this library protects a user's presence as well, and adds its noise for that."
+            "The bound was chosen for neighbours that differ in one user's values. Here ε is for a user who comes or "
+            "goes with all rows; a change of values alone is protected with ε / max(q, 1 - q), for a median twice ε."
         )
     return (
         "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's values. "
