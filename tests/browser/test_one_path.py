@@ -148,6 +148,7 @@ def path_of(link: Locator, kind: Kind, private: bool, common: int) -> str:
     expect(draw).to_have_count(int(private))
     if private:
         way.press(draw)
+        way.press(page.get_by_role("button", name="Spend ε = 0.1"))
         expect(page.locator(".sweetspot-strip")).to_contain_text("drawn, ε = 0.1")
     else:
         expect(page.locator(".sweetspot-strip")).to_contain_text("public data")
