@@ -1,4 +1,4 @@
-"""From an unknown file to code that runs: one way per kind of release, in at most six actions, and one that confirms a private draw."""
+"""From an unknown file to code that runs, for each kind of release: six actions, one more to confirm a private draw."""
 
 from __future__ import annotations
 
