@@ -134,7 +134,9 @@ def read_settings() -> SelectionSettings:
     """Return the settings of a selection beside those of the release, as on *Choose privately*."""
     names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
     stored = {name: st.session_state.get(QUESTION.key(name)) for name in names}
-    values = [QUESTION.first(name) if value is None else float(value) for name, value in stored.items()]
+    values = [
+        QUESTION.get_initial_value(name) if value is None else float(value) for name, value in stored.items()
+    ]
     return SelectionSettings(values[0], int(values[1]), *values[2:])
 
 
@@ -180,9 +182,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     question, names = public_fields
     waits_for = ""
     if run is not None and "num_groups" in missing.settings:
-        waits_for = run.question.declared["num_groups"].label
+        waits_for = run.question.declarations["num_groups"].label
     elif names and (is_pair or set(names) & set(missing.settings)):
-        waits_for = question.declared[names[0]].label
+        waits_for = question.declarations[names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
@@ -249,15 +251,20 @@ def offer_range(dataset: Dataset) -> None:
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help_text = "Draws L and U with an ε of its own."
         name, key = "Choose it privately", "private_range_ask"
-        fields.button(name, key, "casino", page_run.ask, _show_range_dialog, dataset, help=help_text)
+        fields.button(
+            name, key, "casino", page_run.request_dialog, _show_range_dialog, dataset, help=help_text
+        )
 
 
 @st.dialog(
-    "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=page_run.closed
+    "A value range, chosen privately",
+    width="large",
+    icon=":material/casino:",
+    on_dismiss=page_run.note_dialog_closed,
 )
 def _show_range_dialog(dataset: Dataset) -> None:
     if _draw_range_form(dataset):
-        page_run.closed()
+        page_run.note_dialog_closed()
         st.rerun()
 
 
@@ -315,6 +322,6 @@ def _read_range_problem() -> RangeProblem | None:
         return None
     if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
+    relation: Relation = state.get(key("relation")) or QUESTION.get_initial_value("relation")
     settings = unit, largest, centre, lower, relation.neighbours, users, bound
     return RangeProblem(float(release), epsilon, *settings)

@@ -259,17 +259,17 @@ def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
     at.session_state["regression.solve"] = regression
     at = draw_release(at)
     assert "mean.simulation_job" not in at.session_state
-    assert ours._stop.is_set()
+    assert ours._stop_event.is_set()
     assert at.session_state["regression.solve"] is regression
 
 
 def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
     at = open_private_file()
-    of_class = type(cache._ABOUT_DATA[0])
+    of_class = type(cache._FUNCTIONS_OF_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
     draw_release(at)
-    assert len(cleared) == len(cache._ABOUT_DATA) > 5
+    assert len(cleared) == len(cache._FUNCTIONS_OF_DATA) > 5
 
 
 def test_the_link_names_a_release_only_as_such() -> None:

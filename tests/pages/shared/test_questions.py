@@ -199,7 +199,7 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     fig = charts.Sketch(*axes).to_figure()
     notes = [
         *content.list_public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}),
-        *figures.axis_notes(fig),
+        *figures.list_axis_notes(fig),
     ]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
     text = content.write_columns(columns, Disclosure.PRIVATE, notes)

@@ -387,7 +387,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    known = cache_of_pages.answers(JOB, True, training_answer.MAX_TABLES)
+    known = cache_of_pages.get_answers(JOB, True, training_answer.MAX_TABLES)
     assert known.get(third.session_state[JOB].question) is not None
     assert known.get(generated.session_state[JOB].question) is None
 
