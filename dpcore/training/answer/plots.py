@@ -52,7 +52,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     best = [solution.best_by_method.get(method) for method in methods]
     means, half_widths, reaches = (
         np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best])
-        for values in (summary.means, summary.half_width, solution.reaches)
+        for values in (summary.means, summary.half_widths, solution.reaches)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     distance, direction = max(abs(guessing - without_privacy), 0.02), 1.0 if measure is Measure.LOSS else -1.0
@@ -148,14 +148,14 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         "method": methods,
         "bound": reaches,
         name: summary.means,
-        "half_width_95": summary.half_width,
+        "half_width_95": summary.half_widths,
         "half_width_95_users": summary.users_half_width,
         "runs": summary.num_runs.astype(np.float64),
         **{f"{name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
     adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
-    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_width[adaptive_cell])
+    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_widths[adaptive_cell])
 
     def across(curve_name: str, value: float, style: Style, **options: Any) -> Curve:
         return Curve(curve_name, bound_axis.limits, (value, value), style, **options)
@@ -178,7 +178,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             rows = methods == method.value
-            means, half_widths = summary.means[rows], summary.half_width[rows]
+            means, half_widths = summary.means[rows], summary.half_widths[rows]
             items.append(
                 Curve(
                     method.label,

@@ -280,14 +280,14 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
     running_jobs = list_running(*keys)
     if running_jobs:
         _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
-    elif any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
+    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, keys)):
         st.info(CUT_OFF, icon=":material/stop_circle:")
     return bool(running_jobs)
 
 
 def list_running(*keys: str) -> list[Job]:
     """Return the work under these keys that runs now."""
-    return [job for job in map(st.session_state.get, keys) if job is not None and job.running]
+    return [job for job in map(st.session_state.get, keys) if job is not None and job.is_running]
 
 
 def rerun_if_ended(key: str) -> None:

@@ -224,7 +224,7 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
     # A second release is of the private data, not of the copy.
     at = draw_release(at, PrivateCopyParameters(0.5))
     assert "ε = 1.5 in 2 releases" in read_spent(at)
-    assert at.session_state[keys.LOADED_DATA].made_of.dataset.disclosure is Disclosure.PRIVATE
+    assert at.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
     assert data(at).name == "Private copy of secret.csv"
     assert "ε = 1.5 in 2 releases" in read_spent(go(at, "Mean"))
     # Back on the private data it is still spent.

@@ -35,7 +35,7 @@ def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         SHOWN[key] = card
         draw(card, key)
 
-    monkeypatch.setattr(cards, "answer", noted)
+    monkeypatch.setattr(cards, "draw_answer", noted)
     yield
     SHOWN.clear()
 

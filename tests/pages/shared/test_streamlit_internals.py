@@ -17,7 +17,7 @@ from tests.browser import browser as helpers
 
 ROOT = Path(__file__).resolve().parents[3]
 FALLBACKS = {
-    "session_id": "",
+    "get_session_id": "",
     "is_fragment_run": False,
     "find_runtime": None,
     "is_connected": True,
@@ -66,7 +66,7 @@ def test_one_switch_turns_off_the_socket_its_gate_and_our_serving_of_scripts(
 ) -> None:
     program = (
         "from pages.shared.server import server; from pages.shared import speed; "
-        "print([m.cls.__name__ for m in server.middleware()], [r.path for r in server.ROUTES], speed.IS_ON)"
+        "print([m.cls.__name__ for m in server.build_middleware()], [r.path for r in server.ROUTES], speed.IS_ON)"
     )
     environment = {**helpers.os.environ, "SWEETSPOT_PLAIN": setting, "SWEETSPOT_TOKEN": ""}
     command = [sys.executable, "-c", program]
