@@ -354,9 +354,7 @@ def offer_range(dataset: Dataset) -> None:
 def _draw_button(selection: Any, key: str) -> None:
     """Draw the button that selects the bound privately, or that selects it again."""
     button_type = fields.main_button() if selection.card is None else "tertiary"
-    fields.button(
-        selection.name, f"{key}_draw", "casino", selection.draw, type=button_type, help=selection.help
-    )
+    selection.draw_button(f"{key}_draw", button_type)
 
 
 @st.dialog(

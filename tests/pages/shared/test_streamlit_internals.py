@@ -57,7 +57,7 @@ def test_every_function_has_its_fallback_in_the_test() -> None:
     functions = inspect.getmembers(streamlit_internals, inspect.isfunction)
     public = {name for name, function in functions if hasattr(function, "__wrapped__")}
     assert public == set(FALLBACKS)
-    assert {name for name, _ in functions} - public == {"_context", "with_fallback"}
+    assert {name for name, _ in functions} - public == {"_get_context", "with_fallback"}
 
 
 @pytest.mark.parametrize(("setting", "is_on"), [("", True), ("0", True), ("1", False)])
