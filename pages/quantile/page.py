@@ -9,10 +9,12 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
+from dpcore.common.programs import Program
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile.answer import build_answer, words
 from dpcore.quantile.answer.answer import solve
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
+from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from pages.quantile.question import QUESTION
 from pages.shared.base import question
 from pages.shared.base.cache import cached
@@ -45,7 +47,10 @@ class QuantilePage(Page):
 
         def is_unused(name: str) -> bool:
             if name == "bound_from":
-                return state[key("weighting")] is Weighting.NONE
+                is_weighted = state[key("program")] in WEIGHTED_PROGRAMS
+                return (is_weighted and state[key("weighting")] is Weighting.NONE) or (
+                    state[key("program")] is Program.BIGQUERY
+                )
             return name in ("low", "high") and state[key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused: Collection[str]) -> bool:
