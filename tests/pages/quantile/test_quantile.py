@@ -383,7 +383,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     work_waits_for_stop(monkeypatch)
     check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
-    assert job.running
+    assert job.is_running
     assert answer_answer.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")

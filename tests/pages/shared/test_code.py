@@ -29,13 +29,13 @@ from tests.pages.driving import SHOP_EVENTS, check, finish, go, open_app, shown_
 @pytest.fixture(autouse=True)
 def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep the card that a page has drawn last, by its key."""
-    draw = cards.answer
+    draw = cards.draw_answer
 
     def noted(card: Answer, key: str) -> None:
         SHOWN[key] = card
         draw(card, key)
 
-    monkeypatch.setattr(cards, "answer", noted)
+    monkeypatch.setattr(cards, "draw_answer", noted)
     yield
     SHOWN.clear()
 
