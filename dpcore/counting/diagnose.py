@@ -93,7 +93,7 @@ class TruncationCheck:
                 self._check_end(relation, problems)
 
     def _check_end(self, relation: Relation, problems: Problems) -> None:
-        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem for an overlong last line."""
+        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its end is overlong."""
         # Line ends behind the last line are not part of it: they are counted, but not kept.
         breaks, breaks_behind, end, gap = 0, 0, b"", b""
         with relation.open_bytes() as file:

@@ -375,7 +375,7 @@ class Reduction:
         return dataset.Totals(binned["mean"], column, _to_integers(binned["users"]))
 
     def _tasks(self, rows: Table, facets: Facets) -> None:
-        """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note what is left out."""
+        """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note the rest."""
         sizes = self._run_in_parts(query.task_sizes, rows, query.task_columns(rows))
         users, tasks = _to_integers(sizes["users"]), _to_integers(sizes["tasks"])
         if not users.size:
