@@ -205,8 +205,9 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
+    ends = f" on [{wording.entered(p.low)}, {wording.entered(p.high)}]" if p.base is BaseKind.UNIFORM else ""
     text = (
-        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)) "
+        f"The answer was drawn with a density proportional to the public base distribution{ends} times exp(−ε d / (2W)) "
         "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
         "a user."
     )
