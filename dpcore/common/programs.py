@@ -136,9 +136,9 @@ def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> Float
     return np.cumsum(magnitude_probabilities)
 
 
-_LARGE_SIGMA = 20.0
-"""Beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z| to 1e-6 with
-the first term of Euler and Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
+_LARGE_SIGMA = {1: 20.0, 2: 2.0}
+"""By the power: beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z|
+to 1e-6 with the first term of Euler and Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
 
 
 def _sum_gaussian(scale: FloatArray, power: int, shift: FloatArray | None = None) -> FloatArray:
@@ -149,12 +149,10 @@ def _sum_gaussian(scale: FloatArray, power: int, shift: FloatArray | None = None
         with np.errstate(divide="ignore", invalid="ignore"):
             density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
         real_moments = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-        moments = np.where(scale > _LARGE_SIGMA, real_moments - density / 6.0, real_moments)
-    for index in np.ndindex(scale.shape):
-        sigma = float(scale[index])
-        if 0.0 < sigma <= _LARGE_SIGMA:
-            values, probabilities = _list_gaussian(sigma)
-            moments[index] = float((np.abs(values + shifts[index]) ** power * probabilities).sum())
+        moments = np.where(scale > _LARGE_SIGMA[1], real_moments - density / 6.0, real_moments)
+    for index in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA[power]))):
+        values, probabilities = _list_gaussian(float(scale[index]))
+        moments[index] = float((np.abs(values + shifts[index]) ** power * probabilities).sum())
     return moments
 
 
@@ -200,14 +198,21 @@ def choose_library(program: Program, kind: NoiseKind) -> Program:
 
 
 def describe_program(
-    program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, of_counts: bool = False
+    program: Program,
+    kind: NoiseKind,
+    epsilon: float,
+    delta: float | None,
+    *,
+    of_counts: bool = False,
+    num_aggregates: int = 1,
 ) -> str:
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        share = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. It "
-            "was read in the source of ZetaSQL; nobody ran BigQuery."
+            f"Laplace, as BigQuery draws it{noise_text}, with {share} of ε; the rest goes to a hidden count of users. "
+            "It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."

@@ -219,7 +219,10 @@ def _make_group_curve(
     }[line_statistic]
     if statistic is Statistic.SUM and pairs.sums is not None and pairs.sums.min() < 0.0:
         statistic = Statistic.SIGNED_SUM
-    group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.mechanism, parameters.delta)
+    # Noise of real numbers, which is proportional to its scale.
+    group_parameters = PerGroupParameters(
+        _LARGE_EPSILON, statistic, parameters.mechanism, parameters.delta, program=Program.PYTHON
+    )
     problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)

@@ -44,16 +44,16 @@ class MultitaskPage(Page):
         if dataset.pairs is not None:
             return False
         is_generated = parameters.source is not TaskSource.DATA
-        subject = "The data in use have" if dataset.release is None else "A DP release has"
+        subject_text = "The data in use have" if dataset.release is None else "A DP release has"
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} no tasks. Choose generated ones (*More settings*) or bring a task column.",
+                    f"{subject_text} no tasks. Choose generated ones (*More settings*) or bring a task column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):
                 if is_generated:
-                    st.caption(f"{subject} no tasks, so these are generated.", width="content")
+                    st.caption(f"{subject_text} no tasks, so these are generated.", width="content")
                 session.draw_data_link("Bring data with tasks")
         if not is_generated:
             self.draw_refused(slots, dataset, parameters)

@@ -46,10 +46,10 @@ def show_release(answer: Answer) -> None:
     solution, store = answer.solution, find_releases(answer)
     draws, latest = store.draws, store.draws[-1] if store.draws else None
     problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.data).labels
-    epsilon, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
+    epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
         f"A draw adds Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon}**. Every further draw of the same labels spends more."
+        f"OpenDP, and spends **ε = {epsilon_text}**. Every further draw of the same labels spends more."
     )
     if solution.variance_is_private:
         st.warning(
@@ -58,7 +58,7 @@ def show_release(answer: Answer) -> None:
             icon=":material/lock:",
         )
     fields.button(
-        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon}",
+        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon_text}",
         "regression_draw",
         "casino",
         store.draw,
@@ -192,8 +192,8 @@ class RegressionPage(Page):
         certificate = solution.best_estimate.certificate
         text = ":material/verified: Proved best."
         if not certificate.proves(PROVED):
-            gap = wording.percent(certificate.relative_gap)
-            text = f":material/pan_tool: Stopped: another C could save at most {gap} of the variance."
+            gap_text = wording.percent(certificate.relative_gap)
+            text = f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
         elif not solution.draws.num_draws:
             text = ":material/pan_tool: The trial of bounds was stopped."
         st.caption(text)

@@ -291,8 +291,8 @@ def _format_gain(gain: Summary) -> str:
     """Format how much smaller the error is, with two standard errors."""
     if not math.isfinite(gain.means):
         return "not reached"
-    spread = f" ± {2.0 * float(gain.standard_errors):.4f}" if math.isfinite(gain.standard_errors) else ""
-    return f"{'−' if gain.means >= 0 else '+'}{abs(float(gain.means)):.4f}{spread}"
+    spread_text = f" ± {2.0 * float(gain.standard_errors):.4f}" if math.isfinite(gain.standard_errors) else ""
+    return f"{'−' if gain.means >= 0 else '+'}{abs(float(gain.means)):.4f}{spread_text}"
 
 
 def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -401,14 +401,14 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         yield section.Note(
             ":material/warning: They depend on who contributes to what, so they are not private."
         )
-    code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
+    numpy_code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
     write_tasks = functools.partial(write_task_weights, allocation, label)
     write_pairs = functools.partial(write_pair_weights, allocation, label)
     yield section.Row(
         (
             section.File("Task weights (CSV)", "task_weights.csv", write_tasks),
             section.File("User-task weights (CSV)", "user_task_weights.csv", write_pairs),
-            section.File("Code (Python)", "apply_weights.py", lambda: code, Disclosure.PUBLIC),
+            section.File("Code (Python)", "apply_weights.py", lambda: numpy_code, Disclosure.PUBLIC),
         )
     )
     pairs = solution.tasks.graph.num_pairs
@@ -417,7 +417,7 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         f"Label in both tables: *{label}*. {wording.counted(pairs, 'line')} of user-task weights{size_text}, "
         "numbered from 0 as users and tasks first appear."
     )
-    yield f"```python\n{code}\n```"
+    yield f"```python\n{numpy_code}\n```"
 
 
 STUDIES: dict[str, section.Section] = {"Budget": show_budget, "Experiment": show_experiment}

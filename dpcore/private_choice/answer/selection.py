@@ -200,7 +200,7 @@ def build_pair_request(
             return UNIT_MISSING
         unit, limit = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    names = "epsilon", "statistic", "mechanism", "delta", "neighbours", "num_groups"
+    names = "epsilon", "statistic", "mechanism", "delta", "program", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT))
     return SelectionRequest.from_pair_problem(PrivatePairProblem(release, settings.epsilon, units, unit))

@@ -133,7 +133,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         best, own = line_of_mean.curve.find_best(v), mean.best_cap(problem)
         assert best.bounds[0] == own.max_contributions
         assert best.squared_errors[0] == pytest.approx(own.variance, rel=1e-9)
-        asked = PerGroupParameters(epsilon, Statistic.ROWS)
+        asked = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
         pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked))
         of = line_of_groups.curve.find_best(v)
         assert (of.bounds[0], of.second_bounds[0]) == (pair.max_groups, pair.max_amount)

@@ -190,12 +190,12 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
         3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
     one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
-    assert (one.means, one.num_runs, one.degrees) == (2.0, 2, 1)
+    assert (one.means, one.num_runs, one.degrees_of_freedom) == (2.0, 2, 1)
     assert np.isnan(one.users_half_width)
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
-    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, with_output=True))
+    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, includes_output=True))
     cells, mechanism = question.cells, question.mechanism
     trained = []
 
@@ -277,7 +277,9 @@ def test_more_runs_decide_where_a_table_does_not():
         decided = decision.choose_answer(table, experiment.Table(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(table, experiment.Table(close_call, scores), choice_is_free=True)
+        free = decision.choose_answer(
+            table, experiment.Table(close_call, scores), choice_costs_no_privacy=True
+        )
         assert free.cell_index == (0 if more < 0 else 1)
     assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
@@ -352,7 +354,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     start_share, noise_gain = decision.solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
-    variance = (account.plan_noise(mechanism, bound).gradient / total_weight) ** 2
+    variance = (account.plan_noise(mechanism, bound).gradient_noise / total_weight) ** 2
     return 0.5 * np.sum(eigenvalues * ((start_share * optimum) ** 2 + variance * noise_gain))
 
 
@@ -391,7 +393,7 @@ def _with_known_sum(rows, mechanism, bound, weights, runs):
         theta, iterates = np.zeros(rows.num_features), []
         for _ in range(mechanism.steps):
             gradient = -((weights * (1 - rows.signed @ theta)) @ rows.signed)
-            gradient = gradient + noise.gradient * rng.standard_normal(theta.size)
+            gradient = gradient + noise.gradient_noise * rng.standard_normal(theta.size)
             theta = theta - mechanism.learning_rate * gradient / weights.sum()
             iterates.append(theta)
         result[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)

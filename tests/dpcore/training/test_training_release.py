@@ -67,7 +67,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert 1.49 < model.facts.epsilon <= 1.5
     assert 0.0 < model.facts.delta <= 1e-6
     # A release has the noise of the curves, to what the split of the budget in whole numbers and rounding cost.
-    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient
+    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient_noise
     assert simulated < model.noise < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.

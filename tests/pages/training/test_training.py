@@ -135,16 +135,16 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
     summary = full_solution.table.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
-        cells = full_solution.table.find_cells(method)
+        cells = full_solution.table.find_cell_indices(method)
         x, y = read_curve(figure, name)
-        assert x == pytest.approx(full_solution.reaches[cells])
+        assert x == pytest.approx(full_solution.bounds_in_rows[cells])
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
     floor, guess, *_ = full_solution.average_references(measure, over)
     assert read_curve(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert read_curve(figure, "Guessing")[1] == pytest.approx([guess] * 2)
-    (followed,) = full_solution.table.find_cells(Method.FOLLOWED)
+    (followed,) = full_solution.table.find_cell_indices(Method.FOLLOWED)
     assert read_curve(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
     *_, quiet, unclipped = full_solution.average_references(measure, over)
     assert read_curve(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
@@ -283,7 +283,7 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     )
     sides = plots.plot_sides(full_solution).columns
-    cells = full_solution.table.find_cells(Method.CLIPPED_SUM)
+    cells = full_solution.table.find_cell_indices(Method.CLIPPED_SUM)
     users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
     assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_choice()
@@ -569,9 +569,9 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
-            account.plan_rule_noise(mechanism, False).gradient
+            account.plan_rule_noise(mechanism, False).gradient_noise
             if parameters.pace is Pace.RULE
-            else account.plan_noise(mechanism, smooth.threshold).gradient
+            else account.plan_noise(mechanism, smooth.threshold).gradient_noise
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
