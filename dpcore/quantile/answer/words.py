@@ -207,9 +207,9 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     p = solution.parameters
     ends = f" on [{wording.entered(p.low)}, {wording.entered(p.high)}]" if p.base is BaseKind.UNIFORM else ""
     text = (
-        f"The answer was drawn with a density proportional to the public base distribution{ends} times exp(−ε d / (2W)) "
-        "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
-        "a user."
+        f"The answer was drawn with a density proportional to the public base distribution{ends} times "
+        "exp(−ε d / (2W)) [@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the "
+        "largest weight of a user."
     )
     if p.protects_users:
         text += (

@@ -191,7 +191,10 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
         public_limit = "The rows counted of each user were limited"
     library = choose_library(parameters.program, parameters.mechanism).value
-    noise, measure = f"{cite_noise(solution.problem.noise.kind.value)} by {library}", MEASURES[solution.measure]
+    noise, measure = (
+        f"{cite_noise(solution.problem.noise.kind.value)} by {library}",
+        MEASURES[solution.measure],
+    )
     error = solution.unit.amount(solution.error(solution.bound))
     no_release = (
         f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
