@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpcore.code.choice import Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import Program, find_noise
+from dpcore.common.programs import DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
@@ -49,8 +49,27 @@ def compute_sensitivity(choice: Choice, kind: NoiseKind) -> float:
     return groups * amount
 
 
-def find_release_noise(choice: Choice, program: Program) -> ReleaseNoise | None:
-    """Find the noise of a release by its program; None for quantiles, models and weights, which report none."""
+def has_whole_numbers(choice: Choice) -> bool:
+    """Return True if the release counts users or rows, so that its noise may be whole."""
+    return choice.quantity in _COUNTS and choice.max_norm is None
+
+
+def count_aggregates(choice: Choice) -> int:
+    """Count the noisy numbers of a release, or of each of its groups: a mean may be of two."""
+    is_ratio = choice.quantity is Quantity.MEAN and not choice.public_counts
+    return 2 if is_ratio or choice.quantity is Quantity.GROUP_MEANS else 1
+
+
+def find_release_noise(
+    choice: Choice, program: Program, noise: DrawnNoise | None = None
+) -> ReleaseNoise | None:
+    """Find the noise of a release by its program; None for quantiles, models and weights, which report none.
+
+    Args:
+        choice: The release.
+        program: The program.
+        noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
+    """
     if choice.quantity not in (
         *_COUNTS,
         Quantity.SUM,
@@ -59,17 +78,15 @@ def find_release_noise(choice: Choice, program: Program) -> ReleaseNoise | None:
         Quantity.GROUP_MEANS,
     ):
         return None
-    is_ratio = choice.quantity is Quantity.GROUP_MEANS or (
-        choice.quantity is Quantity.MEAN and not choice.public_counts
-    )
+    is_ratio = count_aggregates(choice) == 2
     is_split = is_ratio and program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
-    noise = find_noise(
+    noise = noise or find_noise(
         program,
         choice.noise,
         choice.epsilon,
         choice.delta,
-        of_counts=choice.quantity in _COUNTS and choice.max_norm is None,
-        num_aggregates=2 if is_ratio else 1,
+        of_counts=has_whole_numbers(choice),
+        num_aggregates=count_aggregates(choice),
     )
     sensitivity = compute_sensitivity(choice, noise.kind)
     if not is_split:

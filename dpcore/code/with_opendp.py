@@ -31,6 +31,10 @@ PERMUTE_AND_FLIP = (
     "states the error of the exponential mechanism. From the same scores and epsilon, permute-and-flip picks a poor "
     "candidate no more often."
 )
+VECTOR_OF_BOTH = (
+    "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's mechanism adds "
+    "the noise to one vector of both: that no user adds more to it rests on this program."
+)
 
 
 def write(choice: Choice) -> Code:
@@ -96,10 +100,7 @@ def _differences(choice: Choice) -> list[str]:
             "on this program."
         )
     if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice):
-        differences.append(
-            "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's "
-            "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
-        )
+        differences.append(VECTOR_OF_BOTH)
     return differences
 
 

@@ -11,9 +11,10 @@ from dpcore.code.choice import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Ledger, Neighbours
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
+from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, divide_budget
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
@@ -81,6 +82,16 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
 
 
 OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
+
+
+def find_share(number: NumberKind) -> float:
+    """Return the share of a total epsilon that a selection takes."""
+    if number is NumberPair.RANGE:
+        return RANGE_SHARE
+    of_sum = BoundPurpose.SUM, OtherBound.TOTAL, OtherBound.MODEL, NumberPair.PAIR
+    return SUM_SHARE if number in of_sum else MEAN_SHARE
+
+
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
 COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
@@ -100,9 +111,18 @@ class PrivateParameters(Parameters):
     )
     """The direct choice aims at this; a private copy serves all."""
     selection_epsilon: float = public.number(
-        0.1, "ε of the choice", EPSILON_RANGE, width=118, place=LINE, former_name="epsilon_choice"
+        0.1,
+        "ε of the choice",
+        EPSILON_RANGE,
+        width=118,
+        place=LINE,
+        only_with=("is_total_epsilon", (False,)),
+        former_name="epsilon_choice",
     )
     """Comes on top of the privacy budget of the release that will use the bound."""
+    is_total_epsilon: bool = public.flag(False, "ε in all", name="that ε is the total", place=LINE)
+    """ε is the total: it covers choosing the bound, too. A mean's bound takes 15 %, a sum's 30 %, a range 20 %. The
+    release takes the rest."""
     largest: int = public.number(
         DEFAULT_LARGEST, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
     )
@@ -185,6 +205,23 @@ class PrivateParameters(Parameters):
         if self.purpose in OF_MEAN and not problems.entries:
             with problems.collecting():
                 CapMean(self.trade_off)
+
+    def divide(self, ledger: Ledger | None = None) -> PrivateParameters:
+        """Return the same question with an epsilon of its own for the choice and for the release.
+
+        Args:
+            ledger: What was released from the data before; it takes from the total.
+
+        Raises:
+            InvalidInput: Too little is left of the total.
+        """
+        if not self.is_total_epsilon:
+            return self
+        share, neighbours = find_share(self.purpose), self.relation.neighbours
+        shares = divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
+        return replace(
+            self, is_total_epsilon=False, epsilon=shares.release, selection_epsilon=shares.selection
+        )
 
     @property
     def trade_off(self) -> float:

@@ -45,7 +45,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         state[key("lower")], state[key("upper")] = state[key("proposed")]
     # The number of groups must not be read off private data, so that the page asks for it at once.
     asks_number = dataset.is_private and not is_mean and "num_groups" not in unused
-    in_line = ("lower", "upper") if is_mean else ("num_groups" if asks_number else "objective", "program")
+    in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw(*names: str) -> None:
         for name in names:

@@ -45,10 +45,11 @@ def solve_page(dataset: Dataset, parameters: PageParameters) -> PrivateSolution:
 def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
     """Build the answer, with the methods section of what was drawn last."""
     question = parameters.question
-    solution = replace(solution, parameters=question)
+    solution = replace(solution, parameters=question.divide())
     numbers, ledger = actions.list_numbers(), session.get_ledger()
     answer = build_answer(dataset, question, solution)
-    return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger))
+    total = question.epsilon if question.is_total_epsilon else None
+    return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger, total))
 
 
 def follow_mean(dataset: Dataset) -> None:
@@ -101,13 +102,15 @@ class PrivatePage(Page):
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 
+        is_total = st.session_state[QUESTION.key("is_total_epsilon")]
+        own_epsilon = () if is_total else ("selection_epsilon",)
         parameters: PageParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             hidden=lambda name: name == "guess_factor" and without_guess,
             # ε of the choice stands beside that of the release.
             widgets={
-                "purpose": lambda: fields.draw_all(QUESTION, "selection_epsilon", "purpose"),
+                "purpose": lambda: fields.draw_all(QUESTION, *own_epsilon, "purpose"),
                 "selection_epsilon": lambda: None,
             },
             ask_first=name_the_sum,

@@ -43,6 +43,12 @@ def page_path(title: str) -> str:
     return os.path.relpath(catalogue.page(title).path, server.SCRIPT.parent)
 
 
+def confirm(at: AppTest, key: str) -> AppTest:
+    """Press the button of a private draw, and confirm that it may be spent."""
+    check(at.button(key=key).click().run())
+    return check(at.button(key=f"{key}_confirm").click().run())
+
+
 PLENTY = 5.0
 """ε of a private copy in which users are left: at 0.1, one copy in ten of a few hundred users is empty."""
 
@@ -50,7 +56,7 @@ PLENTY = 5.0
 def release_copy(at: AppTest, epsilon: float = PLENTY) -> AppTest:
     """On Choose privately: draw a private copy, which becomes the data in use."""
     check(at.number_input(key="private_choice.selection_epsilon").set_value(epsilon).run())
-    check(at.button(key="private_release").click().run())
+    confirm(at, "private_release")
     assert data(at).release is not None, "no user is left in the copy"
     return at
 

@@ -349,7 +349,7 @@ def offer_range(dataset: Dataset) -> None:
 
 def _draw_button(selection: Any, key: str) -> None:
     kind = fields.main_button() if selection.card is None else "tertiary"
-    fields.button(selection.name, f"{key}_draw", "casino", selection.draw, type=kind, help=selection.help)
+    selection.draw_button(f"{key}_draw", kind)
 
 
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.closed)

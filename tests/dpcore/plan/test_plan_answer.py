@@ -118,7 +118,7 @@ def test_lines_one_by_one_are_a_text():
     listed = ss.plan_bounds([3, 1, 40, 2], lines=["users", "rows within 3"], epsilon=1)
     assert listed.parameters.lines == "users; rows within 3"
     assert list(listed.bound.index) == ["users", "rows"]
-    held = json.loads(listed.answer.choice())["answer"]
+    held = json.loads(listed.answer.write_choice())["answer"]
     assert [one["release"] for one in held["lines"]] == ["users", "rows"]
 
 
