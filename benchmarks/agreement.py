@@ -88,7 +88,9 @@ def find_differences(setting: Setting) -> list[str]:
         differences.append(f"command: {numbers} in place of {values}")
     error = float(reply.error or math.nan)
     for place, other in (("plan", read_plan(setting)), ("program", compute_program_error(setting, reply))):
-        if other is not None and not math.isclose(other, error, rel_tol=1e-4):
+        # A plan rounds the bound on a sum to few digits, which costs at most 0.1 % in error.
+        tolerance = 2e-3 if place == "plan" else 1e-4
+        if other is not None and not math.isclose(other, error, rel_tol=tolerance):
             differences.append(f"{place}: error {other} in place of {error}")
     return differences
 
@@ -132,6 +134,8 @@ def compute_program_error(setting: Setting, reply: Reply) -> float | None:
     the program prints no standard error.
     """
     deviation = None
+    if setting.settings["program"] == Program.BIGQUERY.value:  # SQL, which prints nothing
+        return None
     for node in ast.walk(ast.parse(reply.code())):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "report":
             deviation = ast.literal_eval(node.args[1])

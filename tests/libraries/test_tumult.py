@@ -47,8 +47,8 @@ def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -
         assert expected.holds(released), (library, released - expected.expected, expected.off)
 
 
-@pytest.mark.parametrize("noise", errors_of_runs.NOISES)
-def test_fifty_runs_have_the_stated_error(noise: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_fifty_runs_have_the_stated_error(noise: NoiseKind, capsys: pytest.CaptureFixture[str]) -> None:
     errors_of_runs.check_stated_error(Program.TUMULT, noise, capsys)
 
 

@@ -205,7 +205,8 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
-    ends = f" on [{wording.entered(p.low)}, {wording.entered(p.high)}]" if p.base is BaseKind.UNIFORM else ""
+    low, high = solution.base_range
+    ends = f" on [{wording.entered(low)}, {wording.entered(high)}]" if p.base is BaseKind.UNIFORM else ""
     text = (
         f"The answer was drawn with a density proportional to the public base distribution{ends} times "
         "exp(−ε d / (2W)) [@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the "

@@ -7,6 +7,6 @@ import pytest
 from benchmarks import agreement
 
 
-@pytest.mark.parametrize("setting", agreement.draw_settings(5), ids=lambda setting: setting.line)
+@pytest.mark.parametrize("setting", list(agreement.draw_settings(5)), ids=lambda setting: setting.line)
 def test_a_setting_has_one_number_everywhere(setting: agreement.Setting) -> None:
     assert agreement.find_differences(setting) == []
