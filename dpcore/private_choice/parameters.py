@@ -9,9 +9,10 @@ from typing import Any
 from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
-from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
+from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind
+from dpcore.common.parameters import LINE, Option, Parameters, of_data, program_choice, public
 from dpcore.common.privacy import Ledger, Neighbours
+from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, divide_budget
@@ -161,6 +162,8 @@ class PrivateParameters(Parameters):
         only_with=FOR_SUM,
     )
     """Empty for a count with Laplace noise."""
+    program: Program = program_choice(width=200, only_with=FOR_SUM)
+    """The choice aims at the least error under its noise."""
     quantile: float = public.number(
         0.95,
         "Quantile, as a share",
@@ -236,8 +239,8 @@ class PrivateParameters(Parameters):
     @property
     def price(self) -> float:
         """Mean size of the noise of a sum per unit of its bound, in users: so many lie above the best bound."""
-        noise = self.release_noise
-        return compute_unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
+        noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
+        return float(noise.mean_magnitude(1.0))
 
     @property
     def condition(self) -> Condition:
@@ -261,7 +264,8 @@ class PrivateParameters(Parameters):
             mean = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, variance_share=self.variance_share)
             return replace(mean, is_table_mean=rho > 0.0, user_share=rho)
         count = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
-        return replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
+        count = replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
+        return replace(count, program=self.program)
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
@@ -278,7 +282,8 @@ class PrivateParameters(Parameters):
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
         if setting.statistic is Quantity.COUNT:
-            return cls(setting.epsilon, BoundPurpose.SUM, release_delta=setting.delta, **of_the_choice)
+            of_the_choice |= {"release_delta": setting.delta, "program": setting.program}
+            return cls(setting.epsilon, BoundPurpose.SUM, **of_the_choice)
         if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
         share, user_share = setting.variance_share, setting.user_share

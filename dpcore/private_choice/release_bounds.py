@@ -41,8 +41,8 @@ import numpy as np
 
 from dpcore.answer.answer import ReleaseSetting
 from dpcore.common.checks import refuse
-from dpcore.common.noise_error import compute_unit_scale
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts, format_rounded_up
+from dpcore.common.programs import find_noise
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.learning.optimal_cap import THEOREM_FACTOR
 from dpcore.learning.parameters import LearningParameters
@@ -208,10 +208,15 @@ def request_total_bound(
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
     unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
-    price = compute_unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
+    noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
     largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
     return _build_request(
-        OtherBound.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
+        OtherBound.TOTAL,
+        setting,
+        RankedSum(float(noise.mean_magnitude(1.0)), margin),
+        epsilon_choice,
+        largest,
+        float(f"{unit:.0e}"),
     )
 
 

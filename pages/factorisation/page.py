@@ -135,7 +135,7 @@ class FactorisationPage(Page):
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Leave out the fields that do not apply, and those of tabs."""
-        unused = {*answer.parameters.unused, *NOT_ANSWERED}
+        unused = {*answer.parameters.unused_names, *NOT_ANSWERED}
         return [name for name in QUESTION.fields if name not in unused]
 
 

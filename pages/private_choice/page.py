@@ -147,7 +147,7 @@ class PrivatePage(Page):
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Return the fields of the question that apply, without those of the tab."""
         names = QUESTION.list_fields(Place.LINE, Place.MORE)
-        return [name for name in names if name not in answer.parameters.unused]
+        return [name for name in names if name not in answer.parameters.unused_names]
 
     def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
         """List what was selected, and what everything selected cost: the user's own doing, not the data's."""

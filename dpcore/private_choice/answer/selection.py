@@ -18,7 +18,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Charge, Ledger, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
@@ -33,7 +33,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
+from dpcore.private_choice.answer.words import Selection, describe_spending, format_selection
 from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
@@ -359,24 +359,6 @@ def build_answer(
     )
 
 
-def describe_spending(
-    facts: ReleaseFacts, request: SelectionRequest, range_facts: ReleaseFacts | None = None
-) -> str:
-    """Return the budget spent on the bound, on its range if that was selected, and on both with the release."""
-    ledger = Ledger((facts, *(() if range_facts is None else (range_facts,)), request.release_facts))
-    total = ledger.total
-    assert total is not None
-    sentence = f"The draw has spent {format_cost(facts.epsilon)}"
-    if range_facts is not None:
-        sentence += f", that of the range {format_cost(range_facts.epsilon)}"
-    release_cost, total_cost = (
-        format_cost(request.epsilon, request.delta),
-        format_cost(total.epsilon, total.delta),
-    )
-    twice = "" if total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
-    return f"{sentence}; the release adds {release_cost}{twice}: {total_cost} in all."
-
-
 def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     """Return the headline and the number of a pair of bounds."""
     parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
@@ -439,7 +421,7 @@ def build_code(
         delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
         value_range: Lowest and highest value of a mean.
         range_facts: The guarantee of that range, if it was selected.
-        card_code: The program of the card, which a quantile's bound takes up.
+        card_code: The program of the card, whose library opens, and which a quantile's bound takes up.
 
     Returns:
         The program; None for a range, for a mean without a range, and for a quantile of rows per user.
@@ -470,7 +452,8 @@ def build_code(
         if column := selection.column or forms.summed_column(dataset):
             name, quantity = "Clamp", Quantity.SUM
             bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
-    return forms.build_forms(epsilon, base, [(name, quantity, bound_fields)])
+    library = None if card_code is None else card_code.library
+    return forms.build_forms(epsilon, base, [(name, quantity, bound_fields)], library)
 
 
 def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:

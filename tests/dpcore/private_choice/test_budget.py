@@ -165,4 +165,31 @@ def test_a_total_and_an_epsilon_of_the_selection_exclude_each_other() -> None:
     with pytest.raises(InvalidInput, match="total epsilon is divided"):
         dpcore.select_privately("count_bound", [1, 2], {"epsilon": 1}, 0.1, total_epsilon=1.0)
     reply = dpcore.count_bound([1, 2, 3], epsilon=5)
-    assert "0.7: ε = 1 in all" in reply.draw(total_epsilon=1.0).detail
+    assert "Of ε = 1 in all, ε = 0.7 is left" in reply.draw(total_epsilon=1.0).detail
+
+
+@pytest.mark.parametrize("number", ["count", "total"])
+def test_a_choice_aims_at_the_noise_of_the_program(number) -> None:
+    sigmas = {}
+    for program in ("opendp", "python", "bigquery"):
+        call, extra = (
+            ("count_bound", {})
+            if number == "count"
+            else ("sum_bound", {"value": "amount", "highest_total": 100})
+        )
+        settings = {
+            "user": "user",
+            "epsilon": 1,
+            "mechanism": "Gaussian",
+            "delta": 1e-6,
+            "program": program,
+            **extra,
+        }
+        table = pd.DataFrame({"user": ["a", "b"], "amount": [1.0, 2.0]})
+        question = json.loads(dpcore.select_privately(call, table, settings).to_json())["question"]
+        sigmas[program] = question["condition"]["price"]
+    # Balle and Wang 2018 at (1, 1e-6): sigma 4.2247, E|noise| = sigma sqrt(2 / pi); by way of zCDP 6 % more; Laplace
+    # noise with half of epsilon has E|noise| = 2.
+    assert sigmas["python"] == pytest.approx(4.2247 * np.sqrt(2 / np.pi), rel=1e-4)
+    assert 1.05 < sigmas["opendp"] / sigmas["python"] < 1.08
+    assert sigmas["bigquery"] == 2.0

@@ -176,7 +176,7 @@ def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draw
         assert len(choices) == number
         (ledger,) = at.session_state[keys.LEDGERS].values()
         assert ledger.releases == tuple(drawn.facts for _, drawn in choices)
-        (release,) = re.findall(r"the release adds ε = ([0-9.]+): ", shown_texts(at))
+        (release,) = re.findall(r"in all, ε = ([0-9.]+) is left for the release\.", shown_texts(at))
         check(at.button(key="total_card_code").click().run())
         assert any(re.search(rf"(?i)epsilon ?= ?{release}\b", block.value) for block in at.code)
         facts = ReleaseFacts(float(release), 0.0, ledger.releases[0].neighbours, "release")

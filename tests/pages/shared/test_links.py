@@ -133,7 +133,7 @@ def test_a_link_is_read_back_as_it_was_written(spec, choice):
     read_origin, widgets, problems = links.read_link(query(link), spec)
     assert (read_origin, problems) == (origin, [])
     read_parameters = spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()})
-    assert read_parameters == parameters.without(*parameters.unused)
+    assert read_parameters == parameters.without(*parameters.unused_names)
     # A bad epsilon loses no other field.
     _, others, problems = links.read_link({**query(link), "epsilon": "x"}, spec)
     assert any("epsilon cannot be read" in problem.sentence.lower() for problem in problems)
