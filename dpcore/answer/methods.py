@@ -11,7 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, classify
+from dpcore.common.programs import Program, choose_library
 from dpcore.common.version import VERSION
 
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
@@ -170,6 +172,20 @@ def cite_noise(noise_name: str) -> str:
     """Return the name of a noise with the citation of the work that calibrates it: ``Laplace noise [@dwork2006]``."""
     gaussian_text = "exactly calibrated Gaussian noise [@balle2018]"
     return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian_text}[noise_name]
+
+
+def cite_program_noise(program: Program, noise: NoiseKind, chosen_noise: NoiseKind) -> str:
+    """Return the name of the noise that a program draws, with the library that draws it.
+
+    Args:
+        program: The program, or the best known mechanism.
+        noise: The noise that it draws.
+        chosen_noise: The noise that was chosen; BigQuery may draw another one.
+    """
+    library = choose_library(program, chosen_noise)
+    if noise is NoiseKind.GAUSSIAN and library in (Program.OPENDP, Program.TUMULT):
+        return f"Gaussian noise by {library.value}, which accounts for it by zero-concentrated DP,"
+    return f"{cite_noise(noise.value)} by {library.value}"
 
 
 def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:

@@ -135,6 +135,7 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
         ("quantile_bound", field): ({"program", "methods"}, IN_A_TAB)
         for field in ("alpha", "beta", "gamma", "population")
     },
+    ("quantile_bound", "masses"): ({"program"}, "Programs lay their candidates evenly over the range of ν."),
     ("plan_bounds", "target"): ({"program", "methods"}, SAME_BOUND),
 }
 
