@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dpcore.code.choice import Choice, Quantity
+from dpcore.code.choice import PER_GROUP, Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
@@ -58,6 +59,31 @@ def count_aggregates(choice: Choice) -> int:
     """Count the noisy numbers of a release, or of each of its groups: a mean may be of two."""
     is_ratio = choice.quantity is Quantity.MEAN and not choice.public_counts
     return 2 if is_ratio or choice.quantity is Quantity.GROUP_MEANS else 1
+
+
+def protect_replaced_user(choice: Choice, library: Program) -> Choice:
+    """Return a choice for replacing a user with the epsilon for adding or removing one at which the noise is the same.
+
+    A replacement moves a release per group further: twice in L1, and sqrt 2 times in L2, as two users without a common
+    group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,
+    draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned unchanged.
+    """
+    is_found = choice.replacing_epsilon is not None
+    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_found:
+        return choice
+    epsilon = choice.epsilon
+    program_epsilon, factor = epsilon / 2.0, 2.0 if choice.min_total < 0.0 else math.sqrt(2.0)
+    if choice.noise is NoiseKind.GAUSSIAN and library is not Program.BIGQUERY:
+        from scipy.optimize import brentq
+
+        target = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
+
+        def log_ratio(candidate: float) -> float:
+            return math.log(find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target)
+
+        # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
+        program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
+    return replace(choice, epsilon=float(program_epsilon), replacing_epsilon=epsilon)
 
 
 def find_release_noise(

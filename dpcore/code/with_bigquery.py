@@ -125,9 +125,9 @@ def _about_bounds(choice: Choice) -> list[str]:
         return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
     if quantity is Quantity.QUANTILE:
         return [
-            "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how "
-            "many rows of a user it uses is its own affair and not documented. The first statement bounds "
-            "them, which its guarantee does not know of."
+            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows of each user "
+            "at random, and adds noise for 5 whatever the first statement leaves. Each percentile gets ε / "
+            "(percentiles + 1); the rest goes to a hidden count of users."
         ]
     return []
 

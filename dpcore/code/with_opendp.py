@@ -80,11 +80,10 @@ def _differences(choice: Choice) -> list[str]:
             "bound on rows per user, for which this library has code; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        differences += [
-            "OpenDP picks from a grid of candidates, laid evenly here, and scores them in its own way: its error is of "
-            "the page's order, not the same.",
-            PERMUTE_AND_FLIP,
-        ]
+        differences.append(
+            f"OpenDP picks from {CANDIDATES:,} candidates, laid evenly over the range, by permute-and-flip (McKenna "
+            "and Sheldon 2020); rows equal to a candidate are left out of its score."
+        )
     if quantity is Quantity.MODEL:
         differences.append(
             "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "

@@ -73,6 +73,6 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
                 return None
             session.explain_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(
-            QUESTION, unused=unused, optional=QUESTION.own_fields
+            QUESTION, unused_names=unused, optional_names=QUESTION.own_fields
         )
     return parameters

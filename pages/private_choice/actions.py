@@ -265,14 +265,16 @@ def _show_choices() -> None:
                 # The others bound no release by themselves, or their own page has the program.
                 if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
                     key, label = f"private_code_{index}", "Code for your library"
-                    fields.button(label, key, "code", page_run.ask, show_code, selection, number, index)
+                    fields.button(
+                        label, key, "code", page_run.request_dialog, show_code, selection, number, index
+                    )
                 if isinstance(selection, PrivateRange):
                     ends = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
                     fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends)
                 name, content = "private_choice.json", selections.write_json(selection, number)
                 key, facts = f"private_choice_file_{index}", selection.facts
-                cards.file_button("Choice (JSON)", name, facts, content, key=key, quiet=True)
+                cards.file_button("Choice (JSON)", name, facts, content, key=key, is_quiet=True)
 
 
 def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:
@@ -287,7 +289,9 @@ def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts |
     return None if selection is None else selection.facts
 
 
-@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.closed)
+@st.dialog(
+    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
+)
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Draw the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset
@@ -298,7 +302,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         # An invented one would clamp the values without a word.
         text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
         st.info(text, icon=":material/straighten:")
-        st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
+        st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
         return
     delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
     program = selections.build_code(selection, number, data, epsilon, delta, ends, find_range_facts(*ends))

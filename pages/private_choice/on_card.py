@@ -140,7 +140,10 @@ def read_settings() -> SelectionSettings:
     """Return the settings of a selection beside those of the release, as on *Choose privately*."""
     names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
     stored = {name: st.session_state.get(QUESTION.key(name)) for name in names}
-    values = {name: QUESTION.first(name) if value is None else float(value) for name, value in stored.items()}
+    values = {
+        name: QUESTION.get_initial_value(name) if value is None else float(value)
+        for name, value in stored.items()
+    }
     return SelectionSettings(
         values["selection_epsilon"],
         int(values["largest"]),
@@ -226,9 +229,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     question, names = public_fields
     waits_for = ""
     if run is not None and "num_groups" in missing.settings:
-        waits_for = run.question.declared["num_groups"].label
+        waits_for = run.question.declarations["num_groups"].label
     elif names and (is_pair or set(names) & set(missing.settings)):
-        waits_for = question.declared[names[0]].label
+        waits_for = question.declarations[names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
@@ -301,15 +304,20 @@ def offer_range(dataset: Dataset) -> None:
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help_text = "Draws L and U with an ε of its own."
         name, key = "Choose it privately", "private_range_ask"
-        fields.button(name, key, "casino", page_run.ask, _show_range_dialog, dataset, help=help_text)
+        fields.button(
+            name, key, "casino", page_run.request_dialog, _show_range_dialog, dataset, help=help_text
+        )
 
 
 @st.dialog(
-    "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=page_run.closed
+    "A value range, chosen privately",
+    width="large",
+    icon=":material/casino:",
+    on_dismiss=page_run.note_dialog_closed,
 )
 def _show_range_dialog(dataset: Dataset) -> None:
     if _draw_range_form(dataset):
-        page_run.closed()
+        page_run.note_dialog_closed()
         st.rerun()
 
 
@@ -369,7 +377,7 @@ def _read_range_problem() -> RangeProblem | None:
         users = fields.draw(QUESTION, "range_users", label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
     release = state.get(keys.EPSILON)
-    relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
+    relation: Relation = state.get(key("relation")) or QUESTION.get_initial_value("relation")
     if release is not None and is_total:
         neighbours = relation.neighbours
         shares = divide_budget(float(release), find_share(NumberPair.RANGE), neighbours, session.get_ledger())

@@ -92,7 +92,7 @@ QUESTION = Question(
     sentence="How do I choose the bound of private data without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
     parameters=PageParameters,
-    also=FieldOrigin.PUBLIC.each(
+    other_origins=FieldOrigin.PUBLIC.each(
         "tabs", "choices", "empty_copy", "drew", "pending", "variance_followed", "users_followed"
     )
     | FieldOrigin.DATA.each("refused"),

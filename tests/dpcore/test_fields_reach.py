@@ -84,6 +84,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
     },
     "quantile_bound": {
         "quantiles": ({}, "0.9"),
+        "program": ({}, "plain Python"),
         "weighting": ({}, "cap"),
         "bound_from": ({"neighbours": "add_or_remove_user"}, "counts"),
         "base": ({}, NORMAL),

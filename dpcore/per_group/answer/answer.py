@@ -22,7 +22,7 @@ from dpcore.code.forms import (
 )
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
-from dpcore.common.programs import Program, choose_library
+from dpcore.common.programs import choose_library
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.data import group_pairs
@@ -71,7 +71,8 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | No
         name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
         forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "scaled": is_scaled}))
     base = _base_options(parameters, dataset, solution.value_column)
-    return build_forms(parameters.epsilon, base, forms, _choose_library(parameters))
+    library = choose_library(parameters.program, parameters.mechanism)
+    return build_forms(parameters.epsilon, base, forms, library)
 
 
 def write_private_forms(
@@ -86,12 +87,8 @@ def write_private_forms(
         parameters.epsilon if epsilon is None else epsilon,
         base | {"disclosure": private_pair.facts},
         [form],
-        _choose_library(parameters),
+        choose_library(parameters.program, parameters.mechanism),
     )
-
-
-def _choose_library(parameters: PerGroupParameters) -> Program:
-    return choose_library(parameters.program, parameters.mechanism)
 
 
 def _base_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:

@@ -180,7 +180,10 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
             )
     budget, parameters = solution.budget, solution.parameters
     account_as = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
-    sentences["Noise"] = describe_program(account_as, parameters.mechanism, budget.epsilon, budget.delta)
+    has_counts = any(line.planned.unit in ("users", "rows") for line in solution.lines)
+    sentences["Noise"] = describe_program(
+        account_as, parameters.mechanism, budget.epsilon, budget.delta, of_counts=has_counts
+    )
     if budget.mechanism is NoiseKind.GAUSSIAN:
         sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.

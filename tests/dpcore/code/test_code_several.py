@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import sys
 from collections import Counter, defaultdict
@@ -170,6 +171,38 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
         each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
         assert composed([least_scale(share) for share in each]) <= 1.0
     assert composed([least_scale(0.1), least_scale(0.2)]) > 0.3  # which is what parts are for
+
+
+@PYTHON_AND_OPENDP
+@NOISES
+def test_every_release_is_told_at_once_with_its_noise(
+    folder: Path,
+    library: Program,
+    noise: NoiseKind,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = together.several(noise, quantile=True)
+    monkeypatch.setattr(sys, "argv", ["plan.py", "--json"])
+    released = run_program(plan, library)["released"]
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["release"]: one["released"] for one in told} == released
+    for share, facts in zip(plan.releases, told, strict=True):
+        deviation, half_width = facts["noise_standard_error"], facts["noise_half_width_95"]
+        if share.choice.quantity is Quantity.QUANTILE:
+            assert deviation is half_width is None
+            continue
+        scale = together.moves(share, noise) * plan.find_noise(share, library).unit_scale
+        real = scale * math.sqrt(noise.unit_variance)
+        if share.choice.quantity is Quantity.MEAN:
+            # To first order both noisy sums move the mean by at most their own size over the rows kept, about 1,229.
+            assert real / 2.0 / 95.0 / 1229.0 < deviation < 1.05 * real / 1229.0
+        elif library is Program.OPENDP and share.choice.quantity not in (Quantity.SUM, Quantity.GROUP_SUMS):
+            assert real**2 - deviation**2 == pytest.approx(1.0 / 12.0, abs=1.0 / 12.0 + 1e-9)
+        else:
+            assert deviation == pytest.approx(real)
+            widths = 1.959964 if noise is GAUSSIAN else math.log(20.0) / math.sqrt(2.0)
+            assert half_width == pytest.approx(widths * deviation, rel=1e-6)
 
 
 def test_a_program_that_would_spend_more_draws_nothing(folder: Path) -> None:

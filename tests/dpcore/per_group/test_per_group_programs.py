@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from dpcore.code import write
-from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_noise import find_release_noise, protect_replaced_user
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.per_group.answer import build_answer
@@ -37,25 +38,28 @@ def build_parameters(
 
 @pytest.mark.parametrize("program", LIBRARIES)
 def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: Program) -> None:
-    for statistic, kind in product(Statistic, NoiseKind):
-        parameters = build_parameters(program, statistic, kind, 6.0)
+    relations = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER
+    for statistic, kind, relation in product(Statistic, NoiseKind, relations):
+        parameters = build_parameters(program, statistic, kind, 6.0, neighbours=relation)
         answer = build_answer(SHOP, parameters)
         assert answer.code.library is program
         for name, choice in answer.code.forms:
-            noise = find_release_noise(choice, program)
+            written = protect_replaced_user(choice, program)
+            assert (written.epsilon == 6.0) is (relation is Neighbours.ADD_OR_REMOVE_USER)
+            noise = find_release_noise(written, program)
             if choice.max_norm is not None:
                 assert write(choice, program).text, name
                 expected = float(parameters.norm_noise(choice.max_norm))
             elif statistic is Statistic.MEAN:
                 expected, rows_noise = parameters.mean_noise(choice.max_groups, choice.max_rows)
                 if noise.rows_deviation:
-                    assert noise.rows_deviation == pytest.approx(rows_noise, rel=1e-9)
+                    assert noise.rows_deviation == pytest.approx(rows_noise, rel=1e-8)
                 else:  # Of one entry, of which the sum is half a difference.
                     expected *= math.sqrt(2.0)
             else:
                 amount = choice.max_total or choice.max_rows or 1
                 expected = float(parameters.pair_noise(choice.max_groups, amount))
-            assert noise.deviation == pytest.approx(expected, rel=1e-9), name
+            assert noise.deviation == pytest.approx(expected, rel=1e-8), name
         assert "Noise" in answer.facts
 
 

@@ -166,6 +166,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         settings = {
             "epsilon": epsilon,
             "weighting": kind.value,
+            "program": "plain Python" if kind is Weighting.SMOOTH else "OpenDP",
             "quantiles": quantiles,
             "lower": 0,
             "upper": 100,
