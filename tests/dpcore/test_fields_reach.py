@@ -85,7 +85,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
     "quantile_bound": {
         "quantiles": ({}, "0.9"),
         "program": ({}, "plain Python"),
-        "weighting": ({}, "cap"),
+        "weighting": ({"program": "plain Python", "weighting": "smooth"}, "cap"),
         "bound_from": ({"neighbours": "add_or_remove_user"}, "counts"),
         "base": ({}, NORMAL),
         "lower": ({}, -5),
@@ -137,7 +137,6 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
         for field in ("alpha", "beta", "gamma", "population")
     },
     ("quantile_bound", "masses"): ({"program"}, "Programs lay their candidates evenly over the range of ν."),
-    ("plan_bounds", "target"): ({"program", "methods"}, SAME_BOUND),
 }
 
 
