@@ -12,12 +12,14 @@ from types import MappingProxyType
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, classify
+from dpcore.common.programs import Program
 from dpcore.common.version import VERSION
 
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
 _LATEX_SYMBOLS = {
     "ñ": r"{\~n}",
+    "é": r"{\'e}",
     "&": r"\&",
     "%": r"\%",
     "#": r"\#",
@@ -163,9 +165,11 @@ FROM_PUBLIC = "public data."
 """The source of a choice, as the end of the last sentence."""
 
 
-def cite_noise(noise_name: str) -> str:
-    """Cite the work that calibrates a noise: ``Laplace noise [@dwork2006]``."""
+def cite_noise(noise_name: str, program: Program | None = None) -> str:
+    """Cite the work that calibrates a noise, in a program if one is named: ``Laplace noise [@dwork2006]``."""
     gaussian = "exactly calibrated Gaussian noise [@balle2018]"
+    if program in (Program.OPENDP, Program.TUMULT):
+        gaussian = "Gaussian noise, calibrated by zero-concentrated differential privacy [@canonne2020],"
     return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpcore.code.choice import Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import Program, find_noise
+from dpcore.common.programs import SPLITS_MEANS, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
@@ -62,7 +62,7 @@ def find_release_noise(choice: Choice, program: Program) -> ReleaseNoise | None:
     is_ratio = choice.quantity is Quantity.GROUP_MEANS or (
         choice.quantity is Quantity.MEAN and not choice.public_counts
     )
-    is_split = is_ratio and program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+    is_split = is_ratio and program in SPLITS_MEANS
     noise = find_noise(
         program,
         choice.noise,

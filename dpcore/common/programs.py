@@ -37,6 +37,9 @@ class Program(enum.Enum):
     BEST = "best known mechanism"
 
 
+SPLITS_MEANS = (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+"""Programs that divide the budget of a mean between a sum around the middle of the range and the number of rows. The
+others release two sums with one budget."""
 LARGEST_GAIN = 1.0 / math.sqrt(6.0)
 """How much less whole noise errs than noise of real numbers at the same scale, at most: this in E|a + noise| and in
 E|noise|, and its square in variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in the former and
@@ -200,14 +203,21 @@ def choose_library(program: Program, kind: NoiseKind) -> Program:
 
 
 def describe_program(
-    program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, of_counts: bool = False
+    program: Program,
+    kind: NoiseKind,
+    epsilon: float,
+    delta: float | None,
+    *,
+    of_counts: bool = False,
+    num_aggregates: int = 1,
 ) -> str:
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        share_text = "half of ε" if num_aggregates == 1 else f"{num_aggregates}/{num_aggregates + 1} of ε"
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. It "
-            "was read in the source of ZetaSQL; nobody ran BigQuery."
+            f"Laplace, as BigQuery draws it{noise_text}, with {share_text}; the rest goes to a hidden count of users. "
+            "It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."
