@@ -277,7 +277,7 @@ def experiment() -> None:
     rows = []
     for panel in result.errors:
         algorithm, power, epsilon = panel
-        means = result.summarise(panel).mean
+        means = result.summarise(panel).means
         rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))
     table(f"Test error against mu: {result.num_runs} runs in {took:.1f} s, two threads", head, rows)
 

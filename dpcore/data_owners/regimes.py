@@ -252,7 +252,7 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
         tolerance=TOLERANCE,
         first_points=np.geomspace(1.0, largest_size, 256),
     )
-    cap = search.argument
+    cap = search.minimiser
     best_bound = float(compute_joint_bounds(histogram, cap, collaboration))
     low, high = find_interval_within(split, cap, 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
     certificate = Certificate(

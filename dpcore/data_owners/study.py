@@ -103,7 +103,7 @@ class StudyResult:
 
     def average(self, form: Form) -> FloatArray:
         """Average over the seeds that ran, shape (epsilons, owners); NaN where none did."""
-        return summarise_runs(self.accuracy[form], axis=2).mean
+        return summarise_runs(self.accuracy[form], axis=2).means
 
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.

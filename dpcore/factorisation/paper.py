@@ -204,9 +204,10 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 
 def _derive(figure: PaperFigure, item: str, title: str, difference_note: str, **changes: Any) -> PaperFigure:
     """Derive a figure from another one; its key follows from its number in the paper."""
-    key = f"krichene-{item.lower().replace(' ', '-')}"
+    figure_key = f"krichene-{item.lower().replace(' ', '-')}"
     return replace(
-        figure, **{"key": key, "item": item, "title": title, "difference_note": difference_note} | changes
+        figure,
+        **{"key": figure_key, "item": item, "title": title, "difference_note": difference_note} | changes,
     )
 
 

@@ -343,13 +343,13 @@ def find_best_cap(
         progress=progress,
         should_stop=should_stop,
     )
-    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.argument))
+    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.minimiser))
     stop_reason = describe_search(minimum)
     if best_statistics.users_capped == 0.0:
         stop_reason = f"Nobody loses rows. {stop_reason}"
-    elif minimum.argument == 1.0:
+    elif minimum.minimiser == 1.0:
         stop_reason = f"One row per user is best. {stop_reason}"
-    return build_cap(problem, best_statistics, minimum, n, minimum.argument, stop_reason)
+    return build_cap(problem, best_statistics, minimum, n, minimum.minimiser, stop_reason)
 
 
 def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:

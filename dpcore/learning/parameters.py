@@ -13,7 +13,7 @@ from dpcore.common.parameters import (
     TAB,
     Option,
     Parameters,
-    fields_beside_data,
+    list_fields_beside_data,
     of_data,
     own_bound,
     public,
@@ -162,5 +162,5 @@ class LearningParameters(Parameters):
         )
 
 
-NOT_ABOUT_DATA = fields_beside_data(LearningParameters)
+NOT_ABOUT_DATA = list_fields_beside_data(LearningParameters)
 """Fields that do not change the answer for the data."""

@@ -172,12 +172,12 @@ def find_best_fraction(
     if is_limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
         smallest_bias = float(split(np.asarray(low)).falling_at_least)
         minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_bias))
-        if minimum.argument == low:
+        if minimum.minimiser == low:
             stop_reason = (
                 f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_reason}"
             )
-    best_statistics = compute_statistics(problem, np.asarray(minimum.argument))
-    cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
+    best_statistics = compute_statistics(problem, np.asarray(minimum.minimiser))
+    cap = math.nan if problem.num_rows is None else minimum.minimiser * problem.num_rows
     return build_cap(problem, best_statistics, minimum, problem._n, cap, stop_reason)
 
 

@@ -88,15 +88,15 @@ class Watch:
     def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
         """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
         certificate = Certificate(allocation.total_bound, lower_bound, argument)
-        steps = wording.counted(self.steps, "step")
+        steps_text = wording.counted(self.steps, "step")
         if certificate.relative_gap <= self.tolerance:
-            stop_reason = f"Reached the required gap after {steps}."
+            stop_reason = f"Reached the required gap after {steps_text}."
         elif self.is_stopped:
-            stop_reason = f"Stopped after {steps}; the weights are valid."
+            stop_reason = f"Stopped after {steps_text}; the weights are valid."
         elif self.steps >= MAX_STEPS:
-            stop_reason = f"Ended at the limit of {steps}, before the required gap."
+            stop_reason = f"Ended at the limit of {steps_text}, before the required gap."
         else:
-            stop_reason = f"Ended after {steps}: no further progress in float64."
+            stop_reason = f"Ended after {steps_text}: no further progress in float64."
         return replace(allocation, reads_graph=True, certificate=certificate, stop_reason=stop_reason)
 
 

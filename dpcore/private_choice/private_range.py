@@ -31,6 +31,11 @@ geometric grid), and the rest one half-width w for both ends, with Q(w) = the sh
 centre far from all data costs in proportion to its distance, so that centres have weights, too: |c|^-1/2, and |c|^-1
 where the public guess says that there are few users (`CENTRE_POWERS`).
 
+Where users are clamped in place of rows (`dpcore.mean.clamped_users`), user l counts as one row with the value
+centre + min(h, s_l) / h (mean of the rows - centre): the half-width w cuts off those with |z_l| > T = h w. The mean
+noise is 2 T / (epsilon n_h), so that tau is 2 / epsilon + 2 / (epsilon of the draw). A user moves one rank by at most 1
+under every relation, so that one half-width costs epsilon, and two ends cost what they do above.
+
 Shares are rounded down to steps of 2^-20 user for each user before they are added up, in whole numbers: so the
 sensitivity is exact, and r + r' <= 1 stays true. Source: McSherry and Talwar 2007, theorem 6, for the draw; Amin et al.
 2019, equation 6, for the rank of a sum; condition, composition and weights are ours.
@@ -89,6 +94,7 @@ class RangeProblem:
         users: A public guess of the number of users, at least 1, never the number in the data; None for none. With a
             bound on rows above 1, of those who have so many rows: the others count in part.
         max_contributions: h, at least 1, public or drawn before.
+        clamps_users: True if the range limits each user's deviation from its middle, not each row.
 
     Raises:
         InvalidInput: All problems at once.
@@ -103,6 +109,7 @@ class RangeProblem:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
     users: float | None = None
     max_contributions: int = 1
+    clamps_users: bool = False
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -116,6 +123,8 @@ class RangeProblem:
                     sized &= problems.between(-MOST_WIDTH, MOST_WIDTH, **{name: value})
             if self.centre is not None and self.lower is not None:
                 problems.add("a typical value goes with both ends, and with a known L only U is chosen")
+            if self.clamps_users and self.lower is not None:
+                problems.add("users are clamped around a centre, which a known L does not give")
             problems.of_kind(Neighbours, neighbours=self.neighbours)
             problems.whole(1, MAX_SIZE, max_contributions=self.max_contributions)
             if self.users is not None:
@@ -158,7 +167,8 @@ class RangeProblem:
     @property
     def target(self) -> float:
         """Return tau, in users."""
-        return 1.0 / self.epsilon_release + MARGIN / self.epsilon_of_end
+        release_users = 2.0 if self.clamps_users else 1.0
+        return release_users / self.epsilon_release + MARGIN / self.epsilon_of_end
 
     @property
     def signal_ratio(self) -> float | None:
@@ -276,6 +286,22 @@ def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
+def scale_deviations(values: Values, centre: float, max_contributions: int) -> Values:
+    """Return one row per user: the centre plus min(h, s) / h times the distance of their mean from it.
+
+    Args:
+        values: Values of every row, sorted by user.
+        centre: M, public or drawn before.
+        max_contributions: h.
+    """
+    starts = np.flatnonzero(np.r_[True, np.diff(values.user_codes) != 0])
+    sizes = np.diff(np.r_[starts, values.user_codes.size])
+    # Divided before the sum, which must not overflow: the draw would fail for some tables only.
+    means = np.add.reduceat(values.values / np.repeat(sizes, sizes), starts)
+    weights = np.minimum(sizes, max_contributions) / max_contributions
+    return replace(values, user_codes=values.user_codes[starts], values=centre + weights * (means - centre))
+
+
 def mirror(values: Values | None) -> Values | None:
     """Return the same rows with their signs changed: what L is for them, U is for these."""
     return None if values is None else replace(values, values=-values.values)
@@ -286,6 +312,8 @@ def list_tails(
 ) -> tuple[tuple[IntArray, IntArray], ...]:
     """Return the `sum_tails` for the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
     cap = int(problem.max_contributions)
+    if problem.clamps_users:
+        values, cap = None if values is None else scale_deviations(values, anchor, cap), 1
     if problem.anchor is None:
         far_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
         return (sum_tails(far_values, problem.widths(anchor), cap),)

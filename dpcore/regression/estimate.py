@@ -131,13 +131,13 @@ def evaluate(
     # C X - I, each entry in the features' own units (root mean squares).
     differences = (whitened.rows.T @ w - whitened.target).T @ whitened.triangle
     infeasibility = float(np.max(np.abs(differences) * (whitened.units[:, None] / whitened.units)))
-    bound, argument = -math.inf, "this method does not claim to be the best"
+    bound, argument_text = -math.inf, "this method does not claim to be the best"
     if dual is not None:
-        bound, argument = compute_lower_bound(problem, dual), "a dual bound computed from the same data"
+        bound, argument_text = compute_lower_bound(problem, dual), "a dual bound computed from the same data"
     value = sampling + privacy
     # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
     if not infeasibility <= FEASIBILITY:
-        value, argument = math.inf, f"C X differs from I by {infeasibility:.1e}"
+        value, argument_text = math.inf, f"C X differs from I by {infeasibility:.1e}"
     return LinearEstimate(
         matrix=matrix,
         largest_user_weight=largest,
@@ -145,7 +145,7 @@ def evaluate(
         privacy_variance=privacy,
         noise=noise,
         infeasibility=infeasibility,
-        certificate=Certificate(value, bound, argument),
+        certificate=Certificate(value, bound, argument_text),
         stop_reason=stop_reason,
         steps=steps,
     )

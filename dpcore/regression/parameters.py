@@ -139,9 +139,9 @@ class RegressionGenerator:
         with Problems() as problems:
             check_shared(problems, RegressionParameters, self)
             if not problems.entries and self.num_rows < 2 * self.num_features:
-                features = wording.counted(self.num_features, "feature")
-                needs = wording.agreeing(self.num_features, "needs", "need")
-                problems.add(f"{features} {needs} at least {2 * self.num_features} rows")
+                features_text = wording.counted(self.num_features, "feature")
+                verb_text = wording.agreeing(self.num_features, "needs", "need")
+                problems.add(f"{features_text} {verb_text} at least {2 * self.num_features} rows")
 
     @property
     def num_features(self) -> int:

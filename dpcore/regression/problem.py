@@ -207,9 +207,9 @@ class RegressionProblem(ByDigest):
             self._check_settings(problems)
         with problems:
             if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-                columns = ", ".join(names[j] for j in find_dependent_columns(self.features))
+                columns_text = ", ".join(names[j] for j in find_dependent_columns(self.features))
                 problems.add(
-                    f"the features are linearly dependent: {columns} can be written through the others",
+                    f"the features are linearly dependent: {columns_text} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
                 )
 

@@ -144,8 +144,8 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
     weights = solve_least_squares(whitened.rows[rows], whitened.target)
     if weights is None:
-        bound = wording.counted(max_contributions, "row")
-        message = f"with at most {bound} per user, this draw's rows are linearly dependent"
+        bound_text = wording.counted(max_contributions, "row")
+        message = f"with at most {bound_text} per user, this draw's rows are linearly dependent"
         raise refuse(message, "", "Raise the bound, or draw again")
     w = np.zeros(whitened.rows.shape)
     w[rows] = weights
@@ -258,7 +258,7 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     averages = whitened.sum_per_user(whitened.rows) / whitened.sizes[:, None]
     weights = solve_least_squares(averages, whitened.target)
     if weights is None:
-        users = wording.counted(problem.num_users, "user")
-        raise refuse(f"the averaged features of {users} are linearly dependent", "", "Use rows instead")
+        users_text = wording.counted(problem.num_users, "user")
+        raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     return evaluate_repaired(problem, shared)

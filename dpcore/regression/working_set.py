@@ -101,9 +101,9 @@ def solve_restricted(
         solver.set_termination_callback(lambda _: should_stop())
     solution = solver.solve()
     v, z = np.array(solution.x), np.array(solution.z)
-    status = str(solution.status)
-    if "Infeasible" in status or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
-        return status
+    status_text = str(solution.status)
+    if "Infeasible" in status_text or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
+        return status_text
     w, multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
     values = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)

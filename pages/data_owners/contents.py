@@ -59,7 +59,7 @@ def _show_training(parameters: OwnersParameters) -> None:
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     for column, name in zip(columns, TRAINING_FIELDS[1:], strict=False):
         with column:
-            fields.draw(QUESTION, name, disabled=name == "train_owners" and bool(account))
+            fields.draw(QUESTION, name, is_disabled=name == "train_owners" and bool(account))
     with columns[-1]:
         is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
     question = (parameters.train_on, account, study, disclosure)
@@ -70,10 +70,10 @@ def _show_training(parameters: OwnersParameters) -> None:
         is_started = False
     if is_started:
         jobs.start(
-            JOB_KEY, question, lambda progress, stop: run_study(study, records, progress, stop), heavy=True
+            JOB_KEY, question, lambda progress, stop: run_study(study, records, progress, stop), is_heavy=True
         )
     is_running = jobs.watch(JOB_KEY, "Training")
-    latest = jobs.so_far_of(JOB_KEY) if is_running else jobs.result_of(JOB_KEY)
+    latest = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
     if latest is None or latest[0][:2] != question[:2] or latest[1].share_done == 0.0:
         if not is_running:
@@ -130,8 +130,8 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
-    assert answer.choice is not None
-    source, latest, training = report_content.source(), jobs.result_of(JOB_KEY), None
+    assert answer.write_choice is not None
+    source, latest, training = report_content.build_session_source(), jobs.find_result(JOB_KEY), None
     if latest is not None and latest[1].share_done > 0.0:
         (records, _, _, disclosure), result = latest
         training = TrainingCard(result, disclosure, records is not Records.UPLOAD)
@@ -141,7 +141,7 @@ def show_files(answer: Answer) -> None:
         lambda: build_report(answer, source, training),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
-        [("Choice (JSON)", "owners_choice.json", answer.choice)],
+        [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
         answer.disclosure,
     )
     if training is not None:

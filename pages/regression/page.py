@@ -46,10 +46,10 @@ def show_release(answer: Answer) -> None:
     solution, store = answer.solution, find_releases(answer)
     draws, latest = store.draws, store.draws[-1] if store.draws else None
     problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.data).labels
-    epsilon, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
+    epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
         f"A draw adds Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon}**. Every further draw of the same labels spends more."
+        f"OpenDP, and spends **ε = {epsilon_text}**. Every further draw of the same labels spends more."
     )
     if solution.variance_is_private:
         st.warning(
@@ -58,7 +58,7 @@ def show_release(answer: Answer) -> None:
             icon=":material/lock:",
         )
     fields.button(
-        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon}",
+        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon_text}",
         "regression_draw",
         "casino",
         store.draw,
@@ -114,7 +114,7 @@ def build_shown_answer(
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
-    labels = {name: QUESTION.declared[name].name for name in GENERATOR_FIELDS}
+    labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
     generator, problems = fields.build_parameters(RegressionGenerator, values, labels)
     if generator is None:
         fields.show_problems(problems)
@@ -165,7 +165,7 @@ class RegressionPage(Page):
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
-            hidden=GENERATOR_FIELDS.__contains__,
+            is_hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
             ask_first=lambda unused: question_page.ask_for_range(
                 dataset, {key("lower"): "L", key("upper"): "U"}, "label"
@@ -187,13 +187,13 @@ class RegressionPage(Page):
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(state, runs)
         solution: RegressionSolution | None = state.value
-        if solution is None or state.stage is not Stage.FINAL or any(run.failed for run in runs):
+        if solution is None or state.stage is not Stage.FINAL or any(run.has_failed for run in runs):
             return
         certificate = solution.best_estimate.certificate
         text = ":material/verified: Proved best."
         if not certificate.proves(PROVED):
-            gap = wording.percent(certificate.relative_gap)
-            text = f":material/pan_tool: Stopped: another C could save at most {gap} of the variance."
+            gap_text = wording.percent(certificate.relative_gap)
+            text = f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
         elif not solution.draws.num_draws:
             text = ":material/pan_tool: The trial of bounds was stopped."
         st.caption(text)
@@ -236,4 +236,4 @@ class RegressionPage(Page):
         return list_lines(store.draws, store.ledger)
 
 
-RegressionPage(QUESTION, solve_beside_page, build_shown_answer, progress_below=True).show()
+RegressionPage(QUESTION, solve_beside_page, build_shown_answer, shows_progress_below=True).show()

@@ -24,7 +24,7 @@ from dpcore.report.content import Line
 
 LEAKS = standard.warn_of_leak(
     "this decision and its cap were",
-    remedy="Joint privacy does not cover it either. Decide without these data.",
+    remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
 UNITS = {
     Unit.RECORD: "one record is replaced",
@@ -43,31 +43,31 @@ def write_needed_owners(solution: OwnersSolution) -> str:
     constants_text = constants[0] if len(set(constants)) == 1 else ", ".join(constants)
     records_text = wording.counted(float(solution.collaboration.records), "record")
     records_text += " on average" if solution.is_of_data else " each"
-    rule = f"sharing never pays for owners of {records_text}"
+    rule_text = f"sharing never pays for owners of {records_text}"
     if solution.owners_joint is not None:
-        owners = wording.counted(solution.owners_joint, "owner")
-        rule = f"{owners} of {records_text} must join before sharing pays"
-    return f"By these bounds (constants {constants_text}), {rule}."
+        owners_text = wording.counted(solution.owners_joint, "owner")
+        rule_text = f"{owners_text} of {records_text} must join before sharing pays"
+    return f"By these bounds (constants {constants_text}), {rule_text}."
 
 
 def write_headline(solution: OwnersSolution) -> str:
     """Write the instruction in one sentence."""
     num_owners = float(solution.collaboration.owners)
-    owners = wording.counted(num_owners, "owner")
+    owners_text = wording.counted(num_owners, "owner")
     if num_owners == 1.0:
         return "One owner has nobody to join."
     if solution.cap is not None:
-        records = wording.counted(solution.cap.cap, "record")
+        records_text = wording.counted(solution.cap.cap, "record")
         if solution.regime is Regime.ALONE:
-            return f"Work alone; if owners share, keep at most {records} of each."
-        return f"Join, and keep at most {records} of each owner."
+            return f"Work alone; if owners share, keep at most {records_text} of each."
+        return f"Join, and keep at most {records_text} of each owner."
     if solution.regime is Regime.ALONE:
         if solution.owners_joint is None:
             return "Work alone: sharing never pays, however many join."
-        return f"Work alone: for {owners} sharing does not pay."
+        return f"Work alone: for {owners_text} sharing does not pay."
     if solution.regime is Regime.JOINT_ONLY:
         return "Join, and keep the personal part with its owner: full privacy would lose."
-    return f"Join: sharing pays for {owners}."
+    return f"Join: sharing pays for {owners_text}."
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
@@ -167,10 +167,10 @@ def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
 def write_methods(solution: OwnersSolution) -> Methods:
     """Write the comparison of the bounds, and the best cap per owner where there is one."""
     parameters, collaboration = solution.parameters, solution.collaboration
-    owners = wording.counted(float(collaboration.owners), "owner")
-    records = wording.counted(float(collaboration.records), "record")
+    owners_text = wording.counted(float(collaboration.owners), "owner")
+    records_text = wording.counted(float(collaboration.records), "record")
     average_text = " on average" if solution.is_of_data else ""
-    text = f"For {owners} with {records} each{average_text}, {plots.REGIMES[solution.regime]}."
+    text = f"For {owners_text} with {records_text} each{average_text}, {plots.REGIMES[solution.regime]}."
     if solution.cap is not None:
         text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
     return Methods(
@@ -183,7 +183,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
         rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
         f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
-        subject="The comparison",
+        subject_text="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
 
@@ -288,8 +288,8 @@ def build_answer(
         owner_dataset,
         "training across data owners",
         lambda: _list_details(solution),
-        question={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
-        data={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
+        question_entries={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
+        data_entries={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
         schema="sweetspot/data-owners/1",
     )
 

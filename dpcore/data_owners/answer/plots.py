@@ -69,12 +69,12 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         ("Join: joint privacy only", Style.CAP),
         ("Join" if is_same else "Join: full privacy pays, too", Style.SAMPLING),
     )
-    joint_border = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
+    joint_border_label = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
     items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint))),
         Hatching("The bound says nothing", x, y, regime_map.is_vacuous),
         Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.is_uncovered, "."),
-        Border(joint_border, x, y, joint, Style.CAP),
+        Border(joint_border_label, x, y, joint, Style.CAP),
     ]
     if not is_same:
         items.append(Border("Full privacy begins to pay", x, y, full, Style.SAMPLING, "dash"))
@@ -193,8 +193,8 @@ def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
             lines.append((name, form.value, form, 0))
             continue
         for index, epsilon in enumerate(result.study.epsilons):
-            column = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
+            column_name = f"{form.value}_epsilon_{wording.digits(epsilon)}"
+            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column_name, form, index))
     return lines
 
 
@@ -334,14 +334,14 @@ class TrainingCard:
     def card(self) -> Answer:
         """Build a card that says what was trained, and which form is more accurate."""
         study, share_done = self.result.study, self.result.share_done
-        epsilons = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
-        owners = ", ".join(wording.number(n) for n in study.owners)
+        epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
+        owners_text = ", ".join(wording.number(n) for n in study.owners)
         stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
         unit_text = wording.capital(UNIT_NAMES[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         return Answer(
-            headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
+            headline=f"Trained on {self.result.name} for n = {owners_text} owners at ε = {epsilons_text}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
             f"{write_settings(self.result)} The script does not train.",
             numbers=(),

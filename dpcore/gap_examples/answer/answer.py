@@ -35,33 +35,38 @@ def certify(comparison: Comparison) -> str:
     """Write the numbers between which the certificates of both optimisers put the ratio."""
     low, high = comparison.ratio_at_least, comparison.ratio_at_most
     is_exact = high - low <= 1e-9 * high
-    limits = "to within rounding" if is_exact else f"between {low:.6f} and {high:.6f}"
-    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits}."
+    limits_text = "to within rounding" if is_exact else f"between {low:.6f} and {high:.6f}"
+    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits_text}."
 
 
 def write_headline(comparison: Comparison) -> str:
     """Write the instruction: a cap, or weights if they gain enough."""
-    gain = format_gain(comparison.ratio)
+    gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
-        rows = wording.counted(comparison.cap.max_contributions, "row")
-        return f"Keep at most {rows} of each user: weights gain only {gain}."
-    return f"Use smooth weights: the best bound has {gain} more variance."
+        rows_text = wording.counted(comparison.cap.max_contributions, "row")
+        return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
+    return f"Use smooth weights: the best bound has {gain_text} more variance."
 
 
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
     ratio, noise_ratio, error = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
     cap, noise = comparison.cap.max_contributions, wording.number(noise_ratio)
-    rows, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
-    limit = f"(at most {math.sqrt(two_groups.supremum().ratio):.4f})"
+    rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
+    limit_note = f"(at most {math.sqrt(two_groups.supremum().ratio):.4f})"
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
         Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
         Number(
-            "Error, bounded : weights", f"{error:.4f}", limit, "Standard errors.", error, key="error_ratio"
+            "Error, bounded : weights",
+            f"{error:.4f}",
+            limit_note,
+            "Standard errors.",
+            error,
+            key="error_ratio",
         ),
-        Number("Best bound", rows, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
+        Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )
 
@@ -84,10 +89,10 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         ),
     }
     if solution.domination is not None:
-        light_share = wording.percent(solution.domination.light_share)
+        light_share_text = wording.percent(solution.domination.light_share)
         sentences["Why not more"] = (
-            f"give {light_share} of the users one row and the rest unlimited rows. Their best weights are no worse and "
-            f"their best bound is no better; their ratio is {solution.domination.bound:.4f}."
+            f"give {light_share_text} of the users one row and the rest unlimited rows. Their best weights are no "
+            f"worse and their best bound is no better; their ratio is {solution.domination.bound:.4f}."
         )
     return sentences
 
@@ -120,22 +125,22 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     """Write the methods section: the recommended bound, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
-        rows = wording.counted(comparison.cap.max_contributions, "row")
-        step = f"At most {rows} of each user, drawn at random, were kept"
+        rows_text = wording.counted(comparison.cap.max_contributions, "row")
+        step_text = f"At most {rows_text} of each user, drawn at random, were kept"
     else:
         threshold = wording.number(comparison.smooth.threshold, 6)
-        step = (
+        step_text = (
             f"Rows were weighted such that no user weighs more than {threshold} rows [@epasto2020, section 3]"
         )
     return Methods(
         guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
-        sentences=f"{step}, and {noise_text} was added to the mean. "
+        sentences=f"{step_text}, and {noise_text} was added to the mean. "
         f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
         public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule="The best bound and the best weights minimise the expected squared error of the released mean; weights "
         f"were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
-        subject="The ratio",
+        subject_text="The ratio",
     )
 
 
@@ -278,8 +283,8 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
     number, g = answer.parameters.example, answer.parameters.regression_g
-    step = yield section.Cached(regression.solve_regression_step, (number, g), kept=32)
-    growth = yield section.Cached(regression.compute_growth, (number,), kept=4)
+    step = yield section.Cached(regression.solve_regression_step, (number, g), num_kept=32)
+    growth = yield section.Cached(regression.compute_growth, (number,), num_kept=4)
     yield section.Figures((plots.plot_growth(growth, step), plots.plot_thresholds(step)))
     yield _write_regression(step)
     yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
@@ -288,15 +293,15 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
 def _write_regression(step: regression.RegressionStep) -> str:
     """Write how the paper's C and the best one compare with sample limiting."""
     example, g, optimum, number = step.example, step.example.g, step.example.optimum, wording.number
-    proof = "it is too large to be solved while you wait."
+    proof_text = "it is too large to be solved while you wait."
     if step.certificate is not None:
         solved = step.certificate.value
-        same = "the same" if abs(solved / optimum - 1.0) <= 1e-7 else number(solved, 6)
-        proof = f"the solver of *Regression* finds {same}. {step.certificate.sentence}"
+        solved_value_text = "the same" if abs(solved / optimum - 1.0) <= 1e-7 else number(solved, 6)
+        proof_text = f"the solver of *Regression* finds {solved_value_text}. {step.certificate.sentence}"
     if example.number == 1:
-        remark = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
+        remark_text = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:
-        remark = (
+        remark_text = (
             f"Shown is the expected variance. The paper's bound for sample limiting, {number(example.limiting_bound)}, "
             f"holds with probability {wording.percent(step.guaranteed_probability, 3)} or more (paper: ½)."
             + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
@@ -306,7 +311,7 @@ def _write_regression(step: regression.RegressionStep) -> str:
         f"the paper's C: {number(example.feasible_variance, 4)} (its bound: {number(example.weights_bound, 4)}), of "
         f"the best C: **{number(optimum, 4)}**. Sample limiting at its best bound, {step.best_threshold}, has "
         f"**{number(step.ratio, 4)}** and {number(step.best_ratio, 4)} times as much. The best C is a closed form; "
-        f"{proof}\n\n{remark}"
+        f"{proof_text}\n\n{remark_text}"
     )
 
 
@@ -400,7 +405,7 @@ def build_answer(
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
+        write_choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,

@@ -257,7 +257,7 @@ def plot_thresholds(step: RegressionStep) -> Plot:
     unit = step.example.feasible_variance
     thresholds = Column("threshold", np.arange(1.0, step.limited_variances.size + 1.0))
     limited = Column("sample_limiting_over_c", step.limited_variances / unit)
-    symbol = "circle" if step.limited_variances.size <= MARKED_THRESHOLDS else ""
+    marker_symbol = "circle" if step.limited_variances.size <= MARKED_THRESHOLDS else ""
     return Plot(
         "gap-thresholds",
         "Sample limiting",
@@ -265,7 +265,7 @@ def plot_thresholds(step: RegressionStep) -> Plot:
         Axis("bound", "rows kept per user", (0.9, REGRESSION_G[-1] * 1.1), number_format=",.3~r"),
         Axis("variance", "1 = the paper's C", (0.3, 10_000.0), number_format=".4g"),
         (
-            Curve("Sample limiting", thresholds, limited, Style.CAP, symbol=symbol),
+            Curve("Sample limiting", thresholds, limited, Style.CAP, symbol=marker_symbol),
             Level("The paper's C", 1.0),
             Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
             Mark("Best bound", step.best_threshold, step.ratio, Style.CAP),

@@ -47,7 +47,7 @@ def compare_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures((answer.plots["learning-terms"](),), main_axes="xy")
     others = yield section.Cached(solve_rivals, (answer.solution.problem,))
     yield section.Table(
-        list_rival_rows(answer.solution, others, answer.parameters.own_bound), "All bounds", plain=True
+        list_rival_rows(answer.solution, others, answer.parameters.own_bound), "All bounds", is_plain=True
     )
     yield section.Label()
 
@@ -158,12 +158,12 @@ def build_answer(
             **certificate_fields(choice.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
-        question={
+        question_entries={
             "bias_bound": parameters.bias.title,
             "bias_needs": parameters.bias.needs,
             "privacy_term": asdict(parameters.privacy),
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
         },
-        left_out=NOT_ABOUT_DATA,
+        omitted_names=NOT_ABOUT_DATA,
     )

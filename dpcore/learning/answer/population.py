@@ -136,13 +136,18 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
         row = {"α": f"{wording.entered(alpha)}"}
         for epsilon, choices in solution.family.items():
             choice = choices[i]
-            is_escaping, setting = has_no_best(choice, smallest_fraction), f"ε = {wording.entered(epsilon)}"
+            is_escaping, setting_text = (
+                has_no_best(choice, smallest_fraction),
+                f"ε = {wording.entered(epsilon)}",
+            )
             row |= {
-                f"Best τ₀, {setting}": "ever smaller" if is_escaping else wording.number(choice.fraction),
-                f"Users who lose rows, {setting}": "–"
+                f"Best τ₀, {setting_text}": "ever smaller"
+                if is_escaping
+                else wording.number(choice.fraction),
+                f"Users who lose rows, {setting_text}": "–"
                 if is_escaping
                 else wording.number(choice.users_capped),
-                f"Smallest sum, {setting}": (
+                f"Smallest sum, {setting_text}": (
                     "0" if is_escaping and choice.bias == 0.0 else wording.number(choice.total)
                 ),
             }
@@ -185,11 +190,12 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     if not cost.best:
         return "Stopped before the first n was done."
     first, last = wording.number(cost.best[0].total), wording.number(cost.best[-1].total)
-    course = f"From n = {wording.number(cost.num_rows[0])} to {wording.number(cost.num_rows[-1])}: {first} to {last}"
+    first_n, last_n = wording.number(cost.num_rows[0]), wording.number(cost.num_rows[-1])
+    course_text = f"From n = {first_n} to {last_n}: {first} to {last}"
     if is_floor_zero(cost, parameters):
-        return f"{course} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
+        return f"{course_text} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
+        f"{course_text}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
         f"{wording.number(cost.limit.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
@@ -208,7 +214,7 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 
 def plot_mass(alpha: float) -> Plot:
     """Plot figure 2: mass of uncapped users over tau_0."""
-    columns, chosen = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    columns, chosen_alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
     for other, (style, dash) in FAMILY_STYLES.items():
@@ -217,9 +223,15 @@ def plot_mass(alpha: float) -> Plot:
             name = f"α = {wording.entered(other)}"
             items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
     items += [
-        Curve(f"{chosen}, users who lose none", fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),
         Curve(
-            f"{chosen}, all rows kept",
+            f"{chosen_alpha_name}, users who lose none",
+            fractions,
+            columns["uncapped_mass"],
+            Style.TOTAL,
+            steps="hv",
+        ),
+        Curve(
+            f"{chosen_alpha_name}, all rows kept",
             fractions,
             columns["kept_share_in_the_limit"],
             Style.TOTAL,
@@ -365,13 +377,13 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         f"Draw {wording.counted(num_draws, 'sample')}",
         "casino",
         ("alpha", "population_rows", "draws"),
-        outdated="The samples are for another α or n: draw again.",
+        outdated_text="The samples are for another α or n: draw again.",
         of_data=False,
     )
     if draws is not None:
         num_drawn = len(draws.kept_share)
-        count = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
-        yield Note(f"Stopped after {count}." if draws.is_stopped else f"{count}.")
+        samples_text = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
+        yield Note(f"Stopped after {samples_text}." if draws.is_stopped else f"{samples_text}.")
         draws = draws if num_drawn else None
     solution = yield Cached(solve, (parameters.about_population,))
     yield Figures((plot_cost(solution, draws), plot_capped(solution, draws)), "xy")

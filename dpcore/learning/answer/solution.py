@@ -274,11 +274,11 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     histogram, choice = solution.problem.histogram, solution.choice
     cap, total = choice.max_contributions, choice.total
     statistics = optimal_cap.compute_statistics(histogram, choice.fraction)
-    affected = standard.describe_affected(
+    affected_text = standard.describe_affected(
         choice.users_capped, histogram.num_users, float(statistics.cut_share)
     )
-    share_before = wording.percent(histogram.max_size / histogram.num_rows)
-    share_after = wording.percent(float(statistics.max_share))
+    share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
+    share_after_text = wording.percent(float(statistics.max_share))
     kept_rows = np.minimum(histogram.sizes, max(choice.cap, 1.0))
     factor = wording.number(math.sqrt(noise_error.design_effect(kept_rows, histogram.users)))
     facts = {}
@@ -292,8 +292,8 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
             "excess risk",
         )
     facts |= {
-        "Who is affected": f"{affected} Share of the heaviest user: {share_before}, then {share_after}.",
-        noise_error.NAME: "the limit takes the rows of one user as independent draws; at ρ = "
+        "Who is affected": f"{affected_text} Share of the heaviest user: {share_before_text}, then {share_after_text}.",
+        noise_error.ASSUMPTION_LABEL: "the limit takes the rows of one user as independent draws; at ρ = "
         f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor} times as large.",
     }
     if own_bound is not None:
@@ -325,9 +325,9 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
 
 def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
-    others = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
+    others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", others=others
+        *solution.near_optimal, "row", objective="the least excess risk", others_text=others_text
     )
 
 
@@ -335,15 +335,17 @@ def describe_formulae(parameters: LearningParameters) -> str:
     """Write how the bias and the privacy noise are bounded, with the formulae."""
     term, privacy = parameters.bias, parameters.privacy
     factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
-    exponent = "" if privacy.power == 1.0 else f"^{{{wording.digits(privacy.power)}}}"
-    power = rf"$(\text{{share}}/\varepsilon){exponent}$"
+    exponent_text = "" if privacy.power == 1.0 else f"^{{{wording.digits(privacy.power)}}}"
+    power_text = rf"$(\text{{share}}/\varepsilon){exponent_text}$"
     sentences = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
     if not term.needs_variance:
         sentences.append("Var(H) is not used.")
-    form = f"F = {wording.number(factor)} {power}"
+    formula_text = f"F = {wording.number(factor)} {power_text}"
     if privacy.log_power:
-        form += f", that is $C \\ln^2(3/\\delta)$ {power} with C = {wording.number(privacy.constant)}"
-    return f"{' '.join(sentences)} {form}; share is the largest of one user in what is kept."
+        formula_text += (
+            f", that is $C \\ln^2(3/\\delta)$ {power_text} with C = {wording.number(privacy.constant)}"
+        )
+    return f"{' '.join(sentences)} {formula_text}; share is the largest of one user in what is kept."
 
 
 def list_rival_rows(
@@ -377,7 +379,7 @@ def list_rival_rows(
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
-    cap = wording.counted(solution.choice.max_contributions, "row")
+    cap_text = wording.counted(solution.choice.max_contributions, "row")
     failure, finite_sample, privacy = (
         wording.entered(value)
         for value in (
@@ -389,7 +391,7 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
     statement = "A model was trained by a private learner, and released,"
     return Methods(
         guarantee=write_guarantee(statement, parameters.epsilon, NEIGHBOURS),
-        sentences=f"The learner saw at most {cap} of each user.",
+        sentences=f"The learner saw at most {cap_text} of each user.",
         public_sentences="The learner saw at most a fixed number of rows of each user.",
         disclosure=dataset.provenance,
         rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], with VC "

@@ -50,7 +50,7 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
     summary = None
     if dataset.values is not None:
         summary = yield section.Cached(
-            ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), kept=8
+            ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), num_kept=8
         )
     solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), summary))
     return section.SearchResult(solution)
@@ -96,7 +96,9 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     leak = ", **a private look** that no ε covers." if dataset.is_private else "."
     yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
-    ranges = yield section.Cached(plots.choose_ranges, (dataset, answer.solution, answer.parameters), kept=4)
+    ranges = yield section.Cached(
+        plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
+    )
     problem = ranges.rows.problem
     joint = yield section.Search(
         "range_search",
@@ -106,10 +108,10 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         ),
         "Looking for the best range and bound",
         is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-        kept=32,
+        num_kept=32,
         seconds=0.3,
-        soon=0.3,
-        light=True,
+        later_seconds=0.3,
+        is_light=True,
     )
     yield section.Table(plots.build_table(ranges, joint), "The range in use and the best ones")
     if dataset.is_private:
@@ -123,7 +125,9 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
             yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
     yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield section.Figures((plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), titled=True)
+    yield section.Figures(
+        (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
+    )
 
 
 SECTIONS: section.Sections = {
@@ -212,8 +216,8 @@ def build_answer(
             "smooth": private_counts.error_parts(solved.smooth, solved.problem.noise.kind),
         },
         number_keys=("max_contributions", "threshold"),
-        question=_describe_release(solved),
-        data=_describe_values(solved, dataset, parameters),
+        question_entries=_describe_release(solved),
+        data_entries=_describe_values(solved, dataset, parameters),
     )
 
 
@@ -262,7 +266,7 @@ def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         Quantity.MEAN,
         parameters.epsilon,
         solution.neighbours,
-        column="" if dataset.values is None else dataset.values.column,
+        column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
         variance_share=problem.value_variance / width**2,

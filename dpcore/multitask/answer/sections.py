@@ -62,16 +62,16 @@ def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the total bound over mu, and weights against sizes."""
     shown_plots = answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
-    yield section.Figures(shown_plots, titled=True)
+    yield section.Figures(shown_plots, has_titles=True)
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
     solution, comparison = answer.solution, answer.solution.comparison
-    yield section.Figures((plots.plot_use(comparison), plots.plot_users(comparison)), titled=True)
+    yield section.Figures((plots.plot_use(comparison), plots.plot_users(comparison)), has_titles=True)
     if num_idle := int((solution.tasks.graph.tasks_per_user == 0).sum()):
         yield section.Note(f"Without {wording.counted(num_idle, 'user')} who contribute to no task.")
-    yield section.Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), titled=True)
+    yield section.Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), has_titles=True)
     uses_data = answer.parameters.generator is None
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
     names = (yield section.ItemNames("task")) if uses_data else None
@@ -135,7 +135,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
     optima: Optima | None = yield search_optima(tasks, problem.loss)
     if optima is not None:
         yield section.Table(
-            (yield section.Cached(compare_with_optima, (comparison, optima), kept=4)),
+            (yield section.Cached(compare_with_optima, (comparison, optima), num_kept=4)),
             "Total error bounds beside the optimum of their kind",
             {
                 "Total bound": ("%.3f", "1 is the optimum."),
@@ -145,7 +145,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
         )
         free = compute_skew(optima.user_task_optimum)
         optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
-        yield section.Figures(optimum_plots, titled=True)
+        yield section.Figures(optimum_plots, has_titles=True)
         yield "Free weights favour users with few tasks: a bias if they differ, which no bound counts."
         yield section.Label()
     yield from standard.show_other_solver(
@@ -188,7 +188,7 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
     arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
-    counts, *allocations = yield section.Cached(simulate_counts, arguments, kept=4)
+    counts, *allocations = yield section.Cached(simulate_counts, arguments, num_kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
     loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
     with_slack, without_slack = (
@@ -207,7 +207,7 @@ def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the exact and the sufficient beta."""
     parameters = answer.parameters
     budgets = compare_budgets(parameters.target)
-    columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), kept=8)
+    columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
     plot = plots.plot_budget(columns, parameters.epsilon, budgets.exact_budget)
     yield section.Columns(((words.describe_budgets(budgets),), (plot,)))
 
@@ -224,10 +224,10 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
     """
     experiment = result.experiment
     summaries = {panel: result.summarise(panel, is_relative) for panel in result.errors}
-    means = np.array([summary.mean for summary in summaries.values()])
+    means = np.array([summary.means for summary in summaries.values()])
     # All panels have one axis.
     if is_relative:
-        whiskers = np.nan_to_num([2.0 * summary.standard_error for summary in summaries.values()])
+        whiskers = np.nan_to_num([2.0 * summary.standard_errors for summary in summaries.values()])
         limits = float(np.nanmin(means - whiskers)) - 0.03, float(np.nanmax(means + whiskers)) + 0.03
         axis = linear_axis("test error", limits, "1 = uniform")
     else:
@@ -239,12 +239,12 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         # Fewer epsilons than styles.
         for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
             summary, suffix = summaries[algorithm, power, epsilon], f"epsilon_{wording.digits(epsilon)}"
-            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{suffix}"] = summary.mean
-            columns[f"standard_error_{suffix}"] = summary.standard_error
-            spread = np.nan_to_num(2.0 * summary.standard_error)
-            ends, name = (summary.mean - spread, summary.mean + spread), f"ε = {wording.entered(epsilon)}"
+            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{suffix}"] = summary.means
+            columns[f"standard_error_{suffix}"] = summary.standard_errors
+            spread = np.nan_to_num(2.0 * summary.standard_errors)
+            ends, name = (summary.means - spread, summary.means + spread), f"ε = {wording.entered(epsilon)}"
             curves.append(
-                Curve(name, exponents, summary.mean, style, *ends, dash=dash, width=2.0, symbol=symbol)
+                Curve(name, exponents, summary.means, style, *ends, dash=dash, width=2.0, symbol=symbol)
             )
         title = f"{ALGORITHM_NAMES[algorithm]}, a = {wording.entered(power)}"
         return Plot(
@@ -271,7 +271,7 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     for panel, errors in result.errors.items():
         if not np.isfinite(errors).any():
             continue
-        mean_errors = result.summarise(panel).mean
+        mean_errors = result.summarise(panel).means
         best_index = int(np.nanargmin(mean_errors))
         rows.append(
             {
@@ -289,10 +289,10 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
 
 def _format_gain(gain: Summary) -> str:
     """Format how much smaller the error is, with two standard errors."""
-    if not math.isfinite(gain.mean):
+    if not math.isfinite(gain.means):
         return "not reached"
-    spread = f" ± {2.0 * float(gain.standard_error):.4f}" if math.isfinite(gain.standard_error) else ""
-    return f"{'−' if gain.mean >= 0 else '+'}{abs(float(gain.mean)):.4f}{spread}"
+    spread_text = f" ± {2.0 * float(gain.standard_errors):.4f}" if math.isfinite(gain.standard_errors) else ""
+    return f"{'−' if gain.means >= 0 else '+'}{abs(float(gain.means)):.4f}{spread_text}"
 
 
 def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -306,7 +306,7 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         "Running",
         "Run",
         fields=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),
-        idle="It has not run yet; the defaults take ten seconds.",
+        idle_text="It has not run yet; the defaults take ten seconds.",
         shows_outdated=True,
         of_data=False,
     )
@@ -317,7 +317,7 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
             "relative", "Test error", {True: "Relative to uniform weights (μ = 0)", False: "As it is"}
         )
         for row in plot_errors(result, is_relative):
-            yield section.Figures(row, titled=True)
+            yield section.Figures(row, has_titles=True)
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
@@ -401,14 +401,14 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         yield section.Note(
             ":material/warning: They depend on who contributes to what, so they are not private."
         )
-    code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
+    numpy_code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
     write_tasks = functools.partial(write_task_weights, allocation, label)
     write_pairs = functools.partial(write_pair_weights, allocation, label)
     yield section.Row(
         (
             section.File("Task weights (CSV)", "task_weights.csv", write_tasks),
             section.File("User-task weights (CSV)", "user_task_weights.csv", write_pairs),
-            section.File("Code (Python)", "apply_weights.py", lambda: code, Disclosure.PUBLIC),
+            section.File("Code (Python)", "apply_weights.py", lambda: numpy_code, Disclosure.PUBLIC),
         )
     )
     pairs = solution.tasks.graph.num_pairs
@@ -417,7 +417,7 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         f"Label in both tables: *{label}*. {wording.counted(pairs, 'line')} of user-task weights{size_text}, "
         "numbered from 0 as users and tasks first appear."
     )
-    yield f"```python\n{code}\n```"
+    yield f"```python\n{numpy_code}\n```"
 
 
 STUDIES: dict[str, section.Section] = {"Budget": show_budget, "Experiment": show_experiment}

@@ -258,7 +258,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
         "Solving",
         "Find the exact optima",
         "target",
-        idle="Not computed yet. Millions of pairs take seconds.",
+        idle_text="Not computed yet. Millions of pairs take seconds.",
         of_data=False,
     )
 
@@ -302,11 +302,13 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     """Compute and compare weights, with the exact optima if a person has searched for them."""
     generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
     source = (generator, parameters.graph_seed, None if generator else dataset)
-    tasks = yield Cached(load_tasks, source, kept=2)
-    curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), kept=8)
-    sampling = yield Cached(find_best_sampling, (tasks, loss), kept=4)
-    comparison = yield Cached(compare_weights, (tasks, rule, parameters.max_tasks, curve, sampling), kept=4)
-    budgets = yield Cached(compare_budgets, (parameters.target,), kept=32)
+    tasks = yield Cached(load_tasks, source, num_kept=2)
+    curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
+    sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
+    comparison = yield Cached(
+        compare_weights, (tasks, rule, parameters.max_tasks, curve, sampling), num_kept=4
+    )
+    budgets = yield Cached(compare_budgets, (parameters.target,), num_kept=32)
     optima: SearchResult = yield search_optima(tasks, loss)
     current_optima = optima.value if optima.stage is Stage.FINAL else None
     return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))

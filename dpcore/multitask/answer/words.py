@@ -255,7 +255,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule="It brings that bound to within 5 % of its least; task sizes are treated as public.",
-        subject="The exponent",
+        subject_text="The exponent",
     )
 
 
@@ -266,10 +266,10 @@ def build_count_numbers(
     counts: PrivateCounts, with_slack: float, without_slack: float, cost_factor: float
 ) -> tuple[Number, ...]:
     """Build the cost of private counts: total bounds relative to that with exact sizes, and the slack."""
-    of_exact = "of that with exact sizes"
+    ratio_note = "of that with exact sizes"
     return (
-        Number("Total bound with n̂ + s", f"{wording.number(with_slack)}×", of_exact),
-        Number("With n̂ alone, at least 1", f"{wording.number(without_slack)}×", of_exact),
+        Number("Total bound with n̂ + s", f"{wording.number(with_slack)}×", ratio_note),
+        Number("With n̂ alone, at least 1", f"{wording.number(without_slack)}×", ratio_note),
         Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
         Number("Slack s", wording.counted(counts.slack, "user")),
     )
@@ -294,12 +294,12 @@ def describe_counts(comparison: WeightComparison, counts: PrivateCounts, slack_h
 
 def describe_budgets(budgets: BudgetComparison) -> str:
     """Describe exact and sufficient beta in a table and a sentence."""
-    gain, paper_row = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
+    gain, paper_row_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
     if budgets.sufficient_budget is not None and gain is not None:
-        paper_row = f"{wording.number(budgets.sufficient_budget, 4)} | {1.0 / gain:.3f} | {gain**2:.3f}×"
+        paper_row_text = f"{wording.number(budgets.sufficient_budget, 4)} | {1.0 / gain:.3f} | {gain**2:.3f}×"
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
-        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row} |\n\n"
+        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row_text} |\n\n"
         f"All releases are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its "
         "sensitivity."
     )

@@ -70,8 +70,8 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
     """Write the interval of caps whose error is near that of the best cap; empty without a trial of caps."""
     if solution.near_optimal_caps is None:
         return ""
-    rows = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
-    return f"where you must bound rows per user, {rows}"
+    range_text = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
+    return f"where you must bound rows per user, {range_text}"
 
 
 def write_detail(solution: RegressionSolution) -> str:
@@ -81,11 +81,13 @@ def write_detail(solution: RegressionSolution) -> str:
     def write_ratio(method: Method) -> str:
         return f"{wording.number(method.divide_by(ours), 3) if ours.variance > 0.0 else '∞'} times"
 
-    comparison = f"With no bound, equal weights have {write_ratio(solution.methods['no bound'])} this error"
+    comparison_text = (
+        f"With no bound, equal weights have {write_ratio(solution.methods['no bound'])} this error"
+    )
     if best_bound is not None:
         rows = best_bound.note.removeprefix("at most ")
-        comparison += f"; the best bound, {rows}, has {write_ratio(best_bound)}"
-    sentences = [f"{comparison}."]
+        comparison_text += f"; the best bound, {rows}, has {write_ratio(best_bound)}"
+    sentences = [f"{comparison_text}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED):
@@ -117,28 +119,30 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         "Who sets the noise": f"{wording.counted(solution.at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
-        noise_error.NAME: "errors of the model are assumed independent, also within a user. With a share "
+        noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is {wording.number(error)}.",
     }
     if caps is None:
         return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
     deficient = caps.caps[caps.rank_deficient > 0]
     if deficient.size:
-        bound = wording.counted(int(deficient.max()), "row")
-        facts["Bounds without an estimate"] = f"up to {bound} per user: some draws were linearly dependent."
+        bound_text = wording.counted(int(deficient.max()), "row")
+        facts["Bounds without an estimate"] = (
+            f"up to {bound_text} per user: some draws were linearly dependent."
+        )
     return facts
 
 
 def describe_basis(answer: Answer, _dataset: Dataset) -> Parts:
     """Show the quantities that the answer is computed with, and the table of all methods."""
     solution: RegressionSolution = answer.solution
-    problem, unit = solution.problem, wording.plain(solution.unit, 20)
-    warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
+    problem, unit_text = solution.problem, wording.plain(solution.unit, 20)
+    warning_text = " (read from private labels: do not publish)" if solution.variance_is_private else ""
     clipped = count_clipped(solution.data, solution.parameters)
     yield section.Note(
         f"{wording.plain(solution.data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
-        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
+        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_text}. "
         f"{clipped.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
@@ -147,8 +151,8 @@ def describe_basis(answer: Answer, _dataset: Dataset) -> Parts:
         tabulate_methods(solution), "Errors of all methods", formats, key="regression_methods"
     )
     yield section.Note(
-        f"Errors of predictions are in {unit}, of coefficients in {unit} per unit of feature. Bounds are averaged over "
-        f"{wording.counted(solution.draws.num_draws, 'draw')}."
+        f"Errors of predictions are in {unit_text}, of coefficients in {unit_text} per unit of feature. Bounds are "
+        f"averaged over {wording.counted(solution.draws.num_draws, 'draw')}."
     )
 
 
@@ -168,22 +172,23 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 def write_methods(solution: RegressionSolution) -> Methods:
     """Write the methods section: the best weights with their noise, and the error of the coefficients."""
     p, estimate = solution.parameters, solution.best_estimate
-    clipped = (
+    clipping_text = (
         f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
         f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
     )
     # A search that goes on, or was stopped, has not reached the minimum.
-    proved = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
+    proof_text = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
     return Methods(
         guarantee=write_guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
-        sentences=f"{clipped}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total variance of "
-        f"the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}.{proved}",
-        public_sentences=f"{clipped}.",
+        sentences=f"{clipping_text}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total "
+        f"variance of the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}."
+        f"{proof_text}",
+        public_sentences=f"{clipping_text}.",
         disclosure=solution.data.provenance,
         rule="C was chosen to minimise the total variance of the released coefficients under the linear model; no "
         "bound on rows per user was set.",
-        subject="The matrix",
+        subject_text="The matrix",
     )
 
 
@@ -339,12 +344,12 @@ def build_answer(
         solved.data,
         "linear regression with private labels",
         lambda: _list_details(solved),
-        question={
+        question_entries={
             "data_source": solved.parameters.source.value,  # In every choice, ``source`` is the work with the method.
             "mechanism": "Laplace",
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
         },
-        data={
+        data_entries={
             "feature_names": list(solved.problem.feature_names),
             "residual_variance": solved.problem.residual_variance,
             "residual_variance_label": disclosure.label

@@ -36,8 +36,8 @@ def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Ax
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     is_coefficients = target is ErrorTarget.COEFFICIENTS
     name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
-    title_unit = f"{unit} per unit" if is_coefficients else unit
-    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit})")
+    title_unit_text = f"{unit} per unit" if is_coefficients else unit
+    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit_text})")
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
@@ -131,8 +131,8 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
     """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
     columns = {"epsilon": sweep["epsilon"]}
     for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
-        column = f"{method}_{target.value}"
-        columns |= {column: np.sqrt(sweep[column]), f"{column}_squared": sweep[column]}
+        column_name = f"{method}_{target.value}"
+        columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
     columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [

@@ -205,7 +205,7 @@ DOING_AT = {
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
     """Search for the best weights and try bounds, side by side; until both end, a first or earlier answer stands."""
-    rows = yield Cached(check, (dataset,), kept=2)
+    rows = yield Cached(check, (dataset,), num_kept=2)
     variance = parameters.residual_variance
     if variance is None:
         variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
@@ -213,7 +213,11 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
     ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
     labels = parameters.clip_labels(get_table(dataset))
     search = functools.partial(
-        Search, doing="The answer is being computed", seconds=SOON_SECONDS, soon=SOON_SECONDS, light=True
+        Search,
+        progress_text="The answer is being computed",
+        seconds=SOON_SECONDS,
+        later_seconds=SOON_SECONDS,
+        is_light=True,
     )
     weights: SearchResult = yield search(
         "solve",
@@ -223,8 +227,8 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         ),
         is_complete=lambda estimate: estimate.certificate.proves(PROVED),
         settings=(parameters, problem, ends),
-        kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
-        doing_at=DOING_AT,
+        num_kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
+        progress_text_at=DOING_AT,
     )
     caps: SearchResult = yield search(
         "caps",
@@ -234,8 +238,8 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         ),
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=ends,
-        kept=KEPT,
-        doing_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
+        num_kept=KEPT,
+        progress_text_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights.value is None:
         return weights
@@ -244,7 +248,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
     answered_parameters, answered_problem, answered_ends = weights.settings
     draws = caps.value if caps.settings == answered_ends else sample_limiting.NO_DRAWS
     results = (answered_parameters, answered_problem, weights.value, draws, stage)
-    solution = yield Cached(build_solution, (dataset, *results), kept=3)
+    solution = yield Cached(build_solution, (dataset, *results), num_kept=3)
     return SearchResult(solution, stage)
 
 

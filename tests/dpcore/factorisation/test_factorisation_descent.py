@@ -118,11 +118,11 @@ def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
     study = RatingStudy((0.1, 1e3), 1e-5, settings, max_items=20, repeats=1, steps=steps, with_recall=False)
     result = run(generated, study)
     for model_kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
-        errors = result.summarise(model_kind).mean[:, 0]
+        errors = result.summarise(model_kind).means[:, 0]
         assert errors[1] < errors[0]
         # With hardly any noise, at least the items' levels are learned.
-        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).mean[1, 0] + 0.02
+        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).means[1, 0] + 0.02
     without_steps = run(generated, replace(study, steps=None))
     assert not np.array_equal(
-        without_steps.summarise(ModelKind.TAIL).mean, result.summarise(ModelKind.TAIL).mean
+        without_steps.summarise(ModelKind.TAIL).means, result.summarise(ModelKind.TAIL).means
     )

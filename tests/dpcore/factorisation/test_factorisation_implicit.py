@@ -202,7 +202,7 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     assert np.isfinite(result.recall[..., 0]).all()
     assert progress_shares == sorted(progress_shares)
     assert progress_shares[-1] == 1.0
-    mean = {model_kind: result.summarise(model_kind, "recall").mean[:, 0] for model_kind in CHOICE_KINDS}
+    mean = {model_kind: result.summarise(model_kind, "recall").means[:, 0] for model_kind in CHOICE_KINDS}
     # Taste is there, and is found: without privacy, and with hardly any noise.
     assert mean[ModelKind.NO_PRIVACY][0] > 1.2 * mean[ModelKind.POPULAR][0]
     assert mean[ModelKind.ADAPTIVE][1] > 1.2 * mean[ModelKind.POPULAR][0]
@@ -210,5 +210,5 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     # With hardly any budget, nothing is left of it.
     assert mean[ModelKind.ADAPTIVE][0] < 0.8 * mean[ModelKind.ADAPTIVE][1]
     single_model = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
-    repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").mean
+    repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").means
     assert repeated[0, 0] == mean[ModelKind.ADAPTIVE][1]

@@ -93,9 +93,12 @@ def pooled(seed: int, number: int) -> np.ndarray:
 def laws_of_pool(problem: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]]:
     """Log chances of each draw, of tables as numbers of users of each kind: what users add to a query adds up."""
     anchor, cap = problem.anchor, int(problem.max_contributions)
+    pool_values = [values_of([user]) for user in POOL]
+    if problem.clamps_users:
+        pool_values, cap = [private_range.scale_deviations(v, anchor, cap) for v in pool_values], 1
     sides = [lambda v: (private_range.mirror(v), problem.ends(-anchor)), lambda v: (v, problem.ends(anchor))]
     added = [
-        np.array([private_range.sum_tails(*side(values_of([user])), cap) for user in POOL])
+        np.array([private_range.sum_tails(*side(values), cap) for values in pool_values])
         for side in sides[-problem.num_ends :]
     ]
 
@@ -136,12 +139,31 @@ def test_no_neighbour_moves_a_log_chance_by_more_than_epsilon(known: bool, relat
     assert 0.6 < most_moved(problem, 4, 400) <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("relation", [ADD, REPLACE, VALUES])
+def test_clamped_users_move_a_log_chance_by_at_most_epsilon(relation: Neighbours) -> None:
+    problem = dataclasses.replace(BOTH_ENDS, neighbours=relation, max_contributions=3, clamps_users=True)
+    assert 0.5 < most_moved(problem, 4, 400) <= 1.0 + 1e-9
+
+
+def test_the_law_of_clamped_users_is_that_of_the_definition() -> None:
+    problem = dataclasses.replace(BOTH_ENDS, epsilon_release=8.0, max_contributions=3, clamps_users=True)
+    for users in tables(6, 15):
+        # One row per user: three rows or more count in full, one row a third.
+        one_row_each = [(min(len(user), 3) / 3.0 * float(np.mean(user)),) for user in users]
+        for computed, expected in zip(log_laws(problem, users), reference(one_row_each), strict=True):
+            np.testing.assert_allclose(computed, expected, atol=1e-5)
+    largest = np.finfo(np.float64).max
+    values = private_range.scale_deviations(Values([0, 0, 1], [largest, largest, -largest]), 5.0, 1)
+    assert values.values.tolist() == [largest, -largest]
+
+
 def test_the_law_of_a_pool_is_that_of_its_users() -> None:
     for table in pooled(7, 12):
         users = [user for user, times in zip(POOL, table, strict=True) for _ in range(times)]
         for problem in (
             BOTH_ENDS,
             dataclasses.replace(BOTH_ENDS, centre=None, lower=0.0, max_contributions=3),
+            dataclasses.replace(BOTH_ENDS, max_contributions=3, clamps_users=True),
         ):
             for computed, expected in zip(
                 laws_of_pool(problem)(table[None]), log_laws(problem, users), strict=True

@@ -165,14 +165,14 @@ def test_figures_draw_what_was_computed() -> None:
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in PRIVATE_KINDS:
         (one,) = [one for one in fig.data if one.name == kind.value]
-        assert np.asarray(one.y) == pytest.approx(result.summarise(kind).mean[:, 0])
-        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_width[:, 0])
+        assert np.asarray(one.y) == pytest.approx(result.summarise(kind).means[:, 0])
+        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_widths[:, 0])
     at = solution.verdict.index
     (adaptive,) = [
         one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
     ]
     assert np.asarray(adaptive.y) == pytest.approx(
-        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[at]
+        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).means[at]
     )
     nearest = plots.plot_nearest_items(solution)
     assert nearest is not None

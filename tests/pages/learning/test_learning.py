@@ -71,7 +71,7 @@ def at(opened_page: AppTest) -> AppTest:
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=SAMPLE
     )
-    names = {name: QUESTION.first(name) for name in QUESTION.fields}
+    names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
     return open_tab(enter_fields(opened_page, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
 
@@ -416,6 +416,6 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
-        document = json.loads(one.choice())
+        document = json.loads(one.write_choice())
         assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
     assert layouts[0] == layouts[1]

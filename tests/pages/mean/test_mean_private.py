@@ -130,7 +130,7 @@ def test_files_say_which_setting_they_are_for():
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     made = build_answer(private, parameters)
     view = made.solution
-    choice = json.loads(made.choice())
+    choice = json.loads(made.write_choice())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS

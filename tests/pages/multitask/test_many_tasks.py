@@ -80,8 +80,8 @@ def at(opened_page: AppTest) -> AppTest:
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=WITHOUT
     )
-    names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    jobs = {name: None for name in QUESTION.also if "_job" in name}
+    names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
+    jobs = {name: None for name in QUESTION.other_origins if "_job" in name}
     return open_tab(enter_fields(opened_page, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
@@ -451,10 +451,10 @@ def test_the_experiment_runs_on_the_page(at):
     panels = [(Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0), (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)]
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
-    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).mean)
+    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).means)
     check(at.segmented_control(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
-    assert drawn == pytest.approx(expected.summarise(panels[1]).mean)
+    assert drawn == pytest.approx(expected.summarise(panels[1]).means)
     check(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
 
