@@ -293,13 +293,13 @@ class Passes:
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(codes, weights, self.num_groups), dtype=np.float64)
 
-    def _merged_sums(self, columns: _Columns, sizes: int) -> _Sums:
+    def _merged_sums(self, columns: _Columns, num_sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
         missing = np.zeros((len(columns.linear), 2, self.num_groups))
         varying = np.zeros((len(columns.varying), 2, self.num_groups if self._is_explicit(columns) else 1))
-        entries = slice(0, int(self.facet.starts[sizes]))
+        entries = slice(0, int(self.facet.starts[num_sizes]))
         groups = self.facet.groups[entries]
-        inverse = np.repeat(1.0 / self.facet.sizes[:sizes], np.diff(self.facet.starts[: sizes + 1]))
+        inverse = np.repeat(1.0 / self.facet.sizes[:num_sizes], np.diff(self.facet.starts[: num_sizes + 1]))
         for column_index, column in enumerate(columns.linear):
             missing[column_index, 0] = self._bincount(groups, column[entries])
             missing[column_index, 1] = self._bincount(groups, column[entries] * inverse)

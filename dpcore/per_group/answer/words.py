@@ -351,8 +351,8 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
         rule = "one level" if vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
             f"error {format_error(parameters, vector.error)} with {rule}; only the selection keeps "
-            f"{wording.counted(vector.max_groups, 'group')} of each user. Best of {wording.number(vector.evaluations)} "
-            "settings, without a proof."
+            f"{wording.counted(vector.max_groups, 'group')} of each user. "
+            f"Best of {wording.number(vector.num_evaluations)} settings, without a proof."
         )
     own_selection = _PROGRAM_SELECTIONS.get(parameters.program, "")
     return facts | {"Programs": f"are written for public lists of groups only. {own_selection}".strip()}
