@@ -86,7 +86,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "quantiles": ({}, "0.9"),
         "program": ({}, "plain Python"),
         "weighting": ({"program": "plain Python", "weighting": "smooth"}, "cap"),
-        "bound_from": ({"neighbours": "add_or_remove_user"}, "counts"),
+        "bound_from": ({"program": "plain Python", "neighbours": "add_or_remove_user"}, "counts"),
         "base": ({}, NORMAL),
         "lower": ({}, -5),
         "upper": ({}, 20),
