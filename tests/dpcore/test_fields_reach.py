@@ -44,6 +44,9 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "upper": ({}, 20),
         "target": ({"variance_source": "worst", "likeness": "entered"}, "population"),
         "counts": ({}, "private"),
+        "mechanism": ({}, GAUSSIAN),
+        "delta": (GAUSSIAN, 1e-3),
+        "program": (GAUSSIAN, "plain Python"),
         "variance_source": (POPULATION, "values"),
         "value_variance": (POPULATION | {"variance_source": "entered", "value_variance": 25.0}, 0.5),
         "likeness": (POPULATION | {"user_share": 0.9}, "none"),
@@ -136,7 +139,10 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
         ("quantile_bound", field): ({"program", "methods"}, IN_A_TAB)
         for field in ("alpha", "beta", "gamma", "population")
     },
-    ("quantile_bound", "masses"): ({"program"}, "Programs lay their candidates evenly over the range of ν."),
+    ("quantile_bound", "masses"): (
+        {"program", "methods"},
+        "Programs lay their candidates evenly over the range of ν.",
+    ),
 }
 
 
