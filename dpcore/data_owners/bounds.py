@@ -119,7 +119,7 @@ class Collaboration:
         return self.records_per_unit * np.sqrt(np.log(self.records_per_unit / self.delta)) / self.epsilon
 
     def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
-        """Count the parameters that get noise: ℓ, or nk + ℓ."""
+        """Return how many parameters get noise: the ℓ shared under joint privacy, all nk + ℓ under full privacy."""
         return (
             self.shared
             if protected_part is ProtectedPart.JOINT

@@ -114,7 +114,7 @@ MAX_IDLE_ROUNDS = 5
 
 
 class _DualPoint(NamedTuple):
-    """The shares of the users, S, r and A r at them."""
+    """A point of the dual: users' shares, its objective S, the tasks' squared weights r, and users' loads A r."""
 
     shares: FloatArray
     total: float
@@ -128,7 +128,7 @@ class _DualPoint(NamedTuple):
 
 
 def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatArray) -> _DualPoint | None:
-    """Compute S, r and A r at these shares; None if a task has no share left."""
+    """Compute the dual objective, tasks' squared weights and users' loads at shares; None if a task has no share."""
     task_shares = graph.sum_by_task(user_shares)
     if not np.all(task_shares > 0.0):
         return None

@@ -214,7 +214,7 @@ def _problem(kinds: Kinds, value_bound: float, residual_variance: float) -> Regr
 
 
 def example_1(g: int) -> RegressionProblem:
-    """Labels without noise: the best estimator has variance exactly 1 / (g^2 + 1)^2.
+    """Build example 1, labels without noise: the best estimator has variance exactly 1 / (g^2 + 1)^2.
 
     In the second direction g^2 + 1 users share a total of 1 at best, so t >= 1 / (g^2 + 1), and that much is
     more than enough in the first. Every cap costs at least 1 / (4 g^3).

@@ -198,7 +198,7 @@ def try_caps(
 
 
 def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
-    """Compute the variances of the caps of a study, under a question on the same features and owners.
+    """Average the variances and errors of each cap over draws, for a problem on the same features and owners.
 
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
@@ -244,7 +244,7 @@ def _compute_costs(
 
 
 def estimate_on_all_rows(problem: RegressionProblem) -> LinearEstimate:
-    """Ordinary least squares on all rows, noise for the user who moves it most."""
+    """Return ordinary least squares on all rows, with noise for the user who moves it most."""
     return evaluate_repaired_weights(problem, problem.whitened.solve_least_squares())
 
 

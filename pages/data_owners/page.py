@@ -44,7 +44,7 @@ class OwnersPage(Page):
         return parameters
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
-        """Return the training, which has records of its own."""
+        """Return the tab *Accuracy*, which trains models on records of its own."""
         return {"Accuracy": lambda: contents.show(answer.parameters)}
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:

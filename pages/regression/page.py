@@ -213,7 +213,7 @@ class RegressionPage(Page):
         st.caption(status_text)
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
-        """Return the release."""
+        """Return the tab of the release, by its name."""
         return {"Release": lambda: show_release(answer)}
 
     def file_label(self, name: str) -> str:

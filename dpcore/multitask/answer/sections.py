@@ -55,7 +55,7 @@ ALGORITHM_NAMES = {
 
 
 def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Describe the graph."""
+    """Describe the users, tasks and pairs in a line."""
     yield section.Note(words.describe_tasks(answer.solution))
 
 

@@ -141,7 +141,7 @@ class RegressionSolution:
 
 
 def get_table(dataset: Dataset) -> LabelledRows:
-    """Return the labels, features and owners.
+    """Return the table of labels, features and owners; raise `InvalidInput` if the data have none.
 
     Raises:
         InvalidInput: The data have none.

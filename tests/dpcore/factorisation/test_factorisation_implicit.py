@@ -103,7 +103,9 @@ def test_what_is_declared_is_reached() -> None:
 def test_without_the_gram_matrix_the_account_would_be_short() -> None:
     """The audit finds what is not paid for: with k = 1, a user's movement of all releases is 3 T, not 2 T."""
     target, sweeps = PrivacyTarget(1.0, 1e-5), 2
-    paid, unpaid = (Spending.from_target(target, 0.1, sweeps, 1, unit_releases_per_sweep=number) for number in (1, 0))
+    paid, unpaid = (
+        Spending.from_target(target, 0.1, sweeps, 1, unit_releases_per_sweep=number) for number in (1, 0)
+    )
     for spending, keeps in ((paid, True), (unpaid, False)):
         differences = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
         assert (compute_epsilon(differences / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
