@@ -19,6 +19,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
+from dpcore.common.programs import Program
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -48,6 +49,7 @@ class ReleaseSetting:
         delta: The delta of the release; None with pure epsilon-DP.
         measure: The error that the best bound of a sum or a count minimises; None for other releases.
         margin: How many users more than 1/epsilon the bound of a count leaves above it.
+        program: The program whose noise the bound of a sum or a count is best for.
     """
 
     statistic: Quantity
@@ -66,6 +68,7 @@ class ReleaseSetting:
     delta: float | None = None
     measure: Measure | None = None
     margin: float = 0.0
+    program: Program = Program.PYTHON
 
     @property
     def protects_counts(self) -> bool:

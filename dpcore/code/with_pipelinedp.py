@@ -58,7 +58,10 @@ def _differences(choice: Choice) -> list[str]:
             "comes nearest is a bound on rows per user; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        differences.append("PipelineDP finds percentiles in a tree of counts: its error is not the page's.")
+        differences.append(
+            "PipelineDP finds percentiles in a tree of 16^4 leaves with noise on every node, 4 rows / ε, and holds "
+            "them between 0.5 and 99.5 %. For one bound its error is several times that of OpenDP."
+        )
     if quantity is Quantity.MODEL:
         differences.append(
             "PipelineDP trains no models. The code keeps the bound in Python; the privacy is that of the learner you "

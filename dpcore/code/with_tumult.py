@@ -70,7 +70,7 @@ def _differences(choice: Choice) -> list[str]:
         ]
     if quantity is Quantity.QUANTILE:
         differences.append(
-            "Tumult has a quantile mechanism of its own: its error is of the page's order, not the same."
+            "Tumult draws by the exponential mechanism, from the intervals between values within the range."
         )
     if quantity is Quantity.MODEL:
         differences.append(

@@ -354,7 +354,7 @@ class Parameters:
                 if applies(declaration.only_with, self.__getattribute__):
                     declaration.check(problems, value, hints[name])
                 elif value is not None and fields_by_name(self)[name].default is None:
-                    problems.add(_describe_misplaced(declaration, declared_fields(type(self))))
+                    problems.add(describe_misplaced(declaration, declared_fields(type(self))))
             if not has_wrong_kinds:
                 self._check_together(problems)
 
@@ -400,7 +400,7 @@ def list_unused(
     return [name for name in values if not applies(declarations[name].only_with, get_choice)]
 
 
-def _describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) -> str:
+def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
     assert declaration.only_with is not None
     other_declaration, values = declarations[declaration.only_with[0]], declaration.only_with[1]

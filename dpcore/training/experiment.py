@@ -186,14 +186,14 @@ class SplitSummary(Summary):
     split_error: FloatArray
 
     @property
-    def half_width(self) -> FloatArray:
+    def half_widths(self) -> FloatArray:
         """Return half of a 95 % interval of the mean over noise, by Student's t; NaN without a degree of freedom."""
         return np.asarray(_compute_student_quantile(self.degrees_of_freedom) * self.standard_errors)
 
     @property
     def is_clear(self) -> NDArray[np.bool_]:
         """Return True where the interval for other users, or for noise if splits are too few, excludes 0."""
-        half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_width)
+        half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_widths)
         return np.asarray(np.abs(self.means) > half_widths)
 
 

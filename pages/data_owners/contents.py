@@ -59,7 +59,7 @@ def _show_training(parameters: OwnersParameters) -> None:
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     for column, name in zip(columns, TRAINING_FIELDS[1:], strict=False):
         with column:
-            fields.draw(QUESTION, name, disabled=name == "train_owners" and bool(account))
+            fields.draw(QUESTION, name, is_disabled=name == "train_owners" and bool(account))
     with columns[-1]:
         is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
     training_key = (parameters.train_on, account, study, disclosure)
@@ -73,10 +73,10 @@ def _show_training(parameters: OwnersParameters) -> None:
             JOB_KEY,
             training_key,
             lambda progress, stop: run_study(study, records, progress, stop),
-            heavy=True,
+            is_heavy=True,
         )
     is_running = jobs.watch(JOB_KEY, "Training")
-    latest_training = jobs.so_far_of(JOB_KEY) if is_running else jobs.result_of(JOB_KEY)
+    latest_training = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
     if (
         latest_training is None
@@ -140,7 +140,11 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
     assert answer.write_choice is not None
-    source, latest_training, training_card = report_content.source(), jobs.result_of(JOB_KEY), None
+    source, latest_training, training_card = (
+        report_content.build_session_source(),
+        jobs.find_result(JOB_KEY),
+        None,
+    )
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (records, _, _, disclosure), result = latest_training
         training_card = TrainingCard(result, disclosure, records is not Records.UPLOAD)

@@ -36,7 +36,7 @@ class OwnersPage(Page):
             QUESTION,
             slots,
             # Entered owners are all alike, so that no cap is sought for them.
-            hidden=lambda name: (
+            is_hidden=lambda name: (
                 name == "own_bound" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
             ),
             num_columns=2,

@@ -40,7 +40,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     mean_parameters = parameters(epsilon)
     if mean_parameters is None:
         return None
-    state, _ = jobs.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, for_all=False)
+    state, _ = jobs.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, is_shared=False)
     return core.build_answer(dataset, mean_parameters, state.value)
 
 

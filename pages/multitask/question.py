@@ -27,10 +27,10 @@ QUESTION = Question(
     group="Models",
     lead="You train one private model per task. **Which tasks get a user's budget?**",
     sentence="I train one model per task: which get a user's budget?",
-    release="One model per task",
+    release_phrase="One model per task",
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
-    also=uploads.ENTRIES
+    other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each(
         *(

@@ -28,7 +28,7 @@ class PerGroupPage(Page):
         """Offer to choose the pair with DP."""
         if dataset.is_private:
             with slots.answer:
-                cards.answer(refused_answer(dataset, parameters), "per_group_card")
+                cards.draw_answer(refused_answer(dataset, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""

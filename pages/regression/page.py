@@ -122,7 +122,7 @@ def build_shown_answer(
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
     field_values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
-    field_labels = {name: QUESTION.declared[name].name for name in GENERATOR_FIELDS}
+    field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
     generator, problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
     if generator is None:
         fields.show_problems(problems)
@@ -173,7 +173,7 @@ class RegressionPage(Page):
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
-            hidden=GENERATOR_FIELDS.__contains__,
+            is_hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
             ask_first=lambda unused: question_page.ask_for_range(
                 dataset, {key("lower"): "L", key("upper"): "U"}, "label"
@@ -199,7 +199,7 @@ class RegressionPage(Page):
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(state, runs)
         solution: RegressionSolution | None = state.value
-        if solution is None or state.stage is not Stage.FINAL or any(run.failed for run in runs):
+        if solution is None or state.stage is not Stage.FINAL or any(run.has_failed for run in runs):
             return
         certificate = solution.best_estimate.certificate
         status_text = ":material/verified: Proved best."
@@ -250,4 +250,4 @@ class RegressionPage(Page):
         return list_lines(store.draws, store.ledger)
 
 
-RegressionPage(QUESTION, solve_beside_page, build_shown_answer, progress_below=True).show()
+RegressionPage(QUESTION, solve_beside_page, build_shown_answer, shows_progress_below=True).show()

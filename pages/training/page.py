@@ -72,7 +72,7 @@ class TrainingPage(Page):
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no other data.
-            hidden=GENERATOR_FIELDS.__contains__,
+            is_hidden=GENERATOR_FIELDS.__contains__,
             draw_more=draw_figure_choices,
             num_columns=2,
         )
@@ -93,7 +93,7 @@ class TrainingPage(Page):
     def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the runs are, or how many there are."""
         super().draw_progress(state, runs)
-        if state.value is not None and not jobs.working(runs[0].key):
+        if state.value is not None and not jobs.list_running(runs[0].key):
             st.caption(words.describe_runs(state.value))
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
@@ -136,4 +136,4 @@ class TrainingPage(Page):
         return "Every run (CSV)"
 
 
-TrainingPage(QUESTION, solve, build, progress_below=True).show()
+TrainingPage(QUESTION, solve, build, shows_progress_below=True).show()

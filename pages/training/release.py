@@ -73,7 +73,7 @@ def find_latest(solution: TrainingSolution) -> Model | None:
 
 def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (account, mark), result = jobs.result_of(JOB) or (("", ""), None)
+    (account, mark), result = jobs.find_result(JOB) or (("", ""), None)
     store = Releases(QUESTION, account)
     if isinstance(result, ReleaseRecord) and result not in store.draws:
         store.draws.append(result)
@@ -159,7 +159,7 @@ def _start_release(solution: TrainingSolution) -> None:
 
 def _show_stop(account: str) -> None:
     """Show how the last release of these rows ended, if it was stopped or failed."""
-    (stopped_account, _), stopped_release = jobs.result_of(JOB) or (("", ""), None)
+    (stopped_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
     if stopped_account != account or not isinstance(stopped_release, _Stopped):
         return
     if stopped_release.problems:

@@ -23,7 +23,7 @@ from dpcore.training.training_data import (
     load_sample,
 )
 from pages.shared.base import cache
-from pages.shared.base.question import rounded_out
+from pages.shared.base.question import round_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.fields import fields
@@ -87,7 +87,7 @@ def _generate() -> TrainingData | None:
     """Generate data by the page's fields; show the problems and return None if that is impossible."""
     field_names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
     field_values = {name: st.session_state[QUESTION.key(field)] for name, field in field_names.items()}
-    field_labels = {name: QUESTION.declared[field].name for name, field in field_names.items()}
+    field_labels = {name: QUESTION.declarations[field].name for name, field in field_names.items()}
     generator, problems = fields.build_parameters(TrainingGenerator, field_values, field_labels)
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
@@ -165,7 +165,7 @@ def _propose_ranges(table: TrainingData) -> None:
     assert rows is not None
     for column in table.numeric_columns:
         values = rows.features[:, rows.feature_names.index(column)]
-        ends = (None, None) if table.dataset.is_private else rounded_out(values.min(), values.max())
+        ends = (None, None) if table.dataset.is_private else round_out(values.min(), values.max())
         state.update(zip((_range_key(end, column) for end in ENDS), ends, strict=True))
 
 

@@ -41,6 +41,7 @@ from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from dpcore.quantile.rows import WeightKind
 from dpcore.report.content import write_columns
 
@@ -69,7 +70,7 @@ def sort_rows(
 ) -> tuple[QuantileProblem, QuantileProblem | None]:
     """Return the problem with its rows sorted, and the one for a first answer if the rows are few enough."""
     assert dataset.values is not None
-    problem = QuantileProblem(dataset.values, 0.5, 1.0, parameters.base_distribution())
+    problem = core.build_problem(dataset.values, parameters)
     num_rows = problem.rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
         return problem, None
@@ -84,10 +85,10 @@ def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices
         min(max(FIRST_CELLS // (2 * rows * times), 3), limit)
         for times, limit in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
     )
-    return Choices(
-        optimal_bound.best_bound(few, WeightKind.SMOOTH, num_points, quantiles=quantiles),
-        optimal_bound.best_bound(few, WeightKind.CAP, num_caps, quantiles=quantiles, all_caps=0),
-    )
+    cap = optimal_bound.best_bound(few, WeightKind.CAP, num_caps, quantiles=quantiles, all_caps=0)
+    if few.program not in WEIGHTED_PROGRAMS:
+        return Choices(None, cap)
+    return Choices(optimal_bound.best_bound(few, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap)
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
@@ -270,30 +271,35 @@ def build_answer(
         InvalidInput: The data have no values.
 
     Examples:
-        No user has more than one row, so every row keeps its weight.
+        No user has more than one row, so every row is kept.
 
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> waits = pd.DataFrame({"user": list("abcd"), "minutes": [1, 2, 3, 4]})
         >>> ss.quantile_bound(waits, user="user", value="minutes", epsilon=1, lower=0, upper=5).headline
-        "Cap each user's total weight at 1 row."
+        'Keep at most 1 row of each user.'
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
     if solution is None:
         solution = core.solve(dataset, parameters, progress, should_stop)
     low, high = parameters.answer_range or (None, None)
-    smooth, cap = solution.choices.smooth, solution.choices.cap
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
-        assumptions=assumptions(parameters.neighbours),
+        assumptions=assumptions(parameters.neighbours, parameters.program),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=(
-            ("Smooth weights", smooth.certificate, smooth.stop_reason),
-            ("Bounded rows", cap.certificate, cap.stop_reason),
+            *(
+                (
+                    wording.capital(words.KIND_NAMES[choice.weight_kind]),
+                    choice.certificate,
+                    choice.stop_reason,
+                )
+                for choice in solution.choices.each
+            ),
             ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
         ),
         code=words.write_forms(solution, dataset),
@@ -312,7 +318,9 @@ def build_answer(
                 solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
-        setting=ReleaseSetting(
+        setting=None
+        if parameters.fixed_bound is not None
+        else ReleaseSetting(
             Quantity.QUANTILE,
             parameters.epsilon,
             parameters.neighbours,
@@ -330,7 +338,8 @@ def build_answer(
         lambda: _list_details(solution, dataset.provenance.label),
         question_entries={
             "neighbours": parameters.neighbours.value,
-            "mechanism": "exponential mechanism on the weighted rank",
+            "program": parameters.program.value,
+            "mechanism": words.MECHANISMS[parameters.program],
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
         },
     )
@@ -380,14 +389,16 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.stop_reason,
             }
-            for choice in (solution.choices.smooth, solution.choices.cap)
+            for choice in solution.choices.each
         ],
         "quantiles": [
             {
                 "quantile": output.quantile,
                 "epsilon": solution.parameters.epsilon_each,
                 "expected_rank_error": output.expected_rank_error,
-                "subsamples": int(output.subsample_errors.size),
+                "simulated_releases" if output.is_simulated else "subsamples": int(
+                    output.subsample_errors.size
+                ),
                 "least_rank_error": output.least_rank_error,
                 "mean_answer": output.mean,
                 "interval_95": list(output.interval()),

@@ -262,6 +262,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         noise=parameters.mechanism,
         delta=parameters.delta,
         measure=parameters.objective,
+        program=parameters.program,
     )
 
 

@@ -238,7 +238,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "W": 100.0 * solution.largest_weights,
         "Runs": losses.num_runs,
         "Loss": losses.means,
-        "± noise": losses.half_width,
+        "± noise": losses.half_widths,
         "± users": losses.users_half_width,
         "One run ±": losses.spreads,
         "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
@@ -390,7 +390,7 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     scores = {
         "loss": losses.means,
-        "half_width_95": losses.half_width,
+        "half_width_95": losses.half_widths,
         "half_width_95_users": losses.users_half_width,
         "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
         "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,

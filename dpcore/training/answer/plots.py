@@ -56,7 +56,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     best_bounds = [solution.best_by_method.get(method) for method in methods]
     means, half_widths, reaches = (
         np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best_bounds])
-        for values in (summary.means, summary.half_width, solution.bounds_in_rows)
+        for values in (summary.means, summary.half_widths, solution.bounds_in_rows)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     reference_distance, worse_sign = (
@@ -155,14 +155,14 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         "method": method_names,
         "bound": reaches,
         measure_name: summary.means,
-        "half_width_95": summary.half_width,
+        "half_width_95": summary.half_widths,
         "half_width_95_users": summary.users_half_width,
         "runs": summary.num_runs.astype(np.float64),
         **{f"{measure_name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
     adaptive_cell = solution.table.find_cell_indices(Method.FOLLOWED)[0]
-    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_width[adaptive_cell])
+    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_widths[adaptive_cell])
 
     def build_horizontal_curve(curve_name: str, level: float, style: Style, **options: Any) -> Curve:
         return Curve(curve_name, bound_axis.limits, (level, level), style, **options)
@@ -185,7 +185,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             is_method = method_names == method.value
-            means, half_widths = summary.means[is_method], summary.half_width[is_method]
+            means, half_widths = summary.means[is_method], summary.half_widths[is_method]
             items.append(
                 Curve(
                     method.label,

@@ -69,7 +69,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
 def format_uncertainty(solution: TrainingSolution) -> str:
     """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``."""
     losses, i = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.answer_index
-    half_widths = {"noise": float(losses.half_width[i]), "users": float(losses.users_half_width[i])}
+    half_widths = {"noise": float(losses.half_widths[i]), "users": float(losses.users_half_width[i])}
     return ", ".join(
         f"± {wording.number(half_width, 2)} {source}"
         for source, half_width in half_widths.items()

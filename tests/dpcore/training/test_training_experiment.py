@@ -92,7 +92,7 @@ def test_a_summary_has_the_mean_and_its_error():
     result = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
     assert result.means[3] == pytest.approx(values.mean())
     assert result.standard_errors[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
-    assert result.half_width[3] == pytest.approx(
+    assert result.half_widths[3] == pytest.approx(
         2.093024 * result.standard_errors[3], rel=1e-6
     )  # t of 19, 97.5 %
     empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
@@ -114,7 +114,7 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
     assert gain == pytest.approx(each.mean())
     assert error == pytest.approx(each.std(ddof=1) / math.sqrt(10))
-    half_width = summarise_splits(each, table.experiment).half_width
+    half_width = summarise_splits(each, table.experiment).half_widths
     assert half_width == pytest.approx(2.262157 * error, rel=1e-6)  # t of 9
 
 
@@ -181,7 +181,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert summary.means[0] == pytest.approx(values.mean())
     assert summary.spreads[0] == pytest.approx(math.sqrt(variance_within))
-    assert summary.half_width[0] == pytest.approx(
+    assert summary.half_widths[0] == pytest.approx(
         2.306004 * math.sqrt(variance_within / 12), rel=1e-6
     )  # t of 8
     spread_between = np.std([one.mean() for one in by_split], ddof=1)

@@ -71,7 +71,7 @@ def at(opened_page: AppTest) -> AppTest:
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=SAMPLE
     )
-    names = {name: QUESTION.first(name) for name in QUESTION.fields}
+    names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
     return open_tab(enter_fields(opened_page, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
 

@@ -80,8 +80,8 @@ def at(opened_page: AppTest) -> AppTest:
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=WITHOUT
     )
-    names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    jobs = {name: None for name in QUESTION.also if "_job" in name}
+    names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
+    jobs = {name: None for name in QUESTION.other_origins if "_job" in name}
     return open_tab(enter_fields(opened_page, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 

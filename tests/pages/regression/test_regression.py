@@ -511,7 +511,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         gaps = trace(chart(at, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not at.session_state["regression.caps"].running)
+        until(lambda: not at.session_state["regression.caps"].is_running)
         at.button(key="regression.solve_stop").click().run()
     wait_for_work(at)
     assert "Proved best" in shown_texts(at)
