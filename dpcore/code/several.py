@@ -211,8 +211,7 @@ def for_pipelinedp(several: Several) -> Code:
     if several.noise is NoiseKind.GAUSSIAN:
         sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
-            "mechanism, or up to 0.1 % more. Its documentation calls this accountant experimental. The search for the "
-            "noise takes seconds, and a minute where epsilon is 10."
+            "mechanism, or up to 0.1 % more. Its documentation calls this accountant experimental."
         )
     elif Quantity.MEAN in several.quantities:
         sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
