@@ -97,7 +97,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "spread": (NORMAL, 3),
         "edges": (HISTOGRAM, "0, 4, 9"),
         "masses": (HISTOGRAM, "3, 1"),
-        "neighbours": ({}, "add_or_remove_user"),
+        "neighbours": ({"program": "plain Python", "neighbours": "add_or_remove_user"}, "replace_values"),
         "own_bound": ({}, 3),
         "alpha": ({}, 0.1),
         "beta": ({}, 0.1),
