@@ -66,7 +66,7 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
 }
 """The fields that state the bound of each release: exactly one of the alternatives."""
 _INTEGER_FIELDS = ("max_rows", "max_groups", "coefficients")
-_LAPLACE_ONLY = (Quantity.MEAN, Quantity.QUANTILE, Quantity.COEFFICIENTS)
+_LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
 _BOUNDS = (
     "max_rows",

@@ -305,6 +305,12 @@ SPLIT_MEANS = (
 )
 
 
+SPLIT_MEAN = (
+    "The budget is split between a sum around the middle of the value bounds and the number of rows. Plain Python and "
+    "OpenDP release two sums with one budget: this noise is 1.41 times theirs."
+)
+
+
 def gaussian_difference(choice: Choice) -> str:
     """Describe the difference to the exact Gaussian mechanism; empty without Gaussian noise."""
     if choice.noise is not NoiseKind.GAUSSIAN or choice.delta is None:

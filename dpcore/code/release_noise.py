@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dpcore.code.choice import PER_GROUP, Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.common.programs import DrawnNoise, Program, find_noise
+from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
@@ -105,7 +105,7 @@ def find_release_noise(
     ):
         return None
     is_ratio = count_aggregates(choice) == 2
-    is_split = is_ratio and program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+    is_split = is_ratio and program in SPLITS_MEANS
     noise = noise or find_noise(
         program,
         choice.noise,

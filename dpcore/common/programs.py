@@ -37,6 +37,9 @@ class Program(enum.Enum):
     BEST = "best known mechanism"
 
 
+SPLITS_MEANS = (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+"""Programs that divide the budget of a mean between a sum around the middle of the range and the number of rows. The
+others release two sums with one budget."""
 LARGEST_GAIN = 1.0 / math.sqrt(6.0)
 """How much less whole noise errs than noise of real numbers at the same scale, at most: this in E|a + noise| and in
 E|noise|, and its square in variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in the former and

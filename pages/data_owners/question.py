@@ -45,5 +45,5 @@ def find_disclosure(
         for name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
-    private = dataset.is_private or (own_table is not None and own_table.is_private)
-    return Disclosure.PRIVATE if is_entered and private else Disclosure.PUBLIC
+    is_private = dataset.is_private or (own_table is not None and own_table.is_private)
+    return Disclosure.PRIVATE if is_entered and is_private else Disclosure.PUBLIC

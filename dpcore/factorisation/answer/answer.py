@@ -125,7 +125,7 @@ def write_runs(result: StudyResult, label: str) -> str:
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is."""
     given_data = dataset if parameters.source is RatingSource.DATA else None
-    ratings: Ratings = yield section.Cached(load_ratings, (parameters.of_ratings, given_data), 2)
+    ratings: Ratings = yield section.Cached(load_ratings, (parameters.ratings_parameters, given_data), 2)
     shares = []
     for scheme in Scheme:
         settings = choose_share_settings(parameters, scheme)

@@ -20,6 +20,7 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
+from dpcore.common.programs import choose_library
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, value_range
 from dpcore.mean.answer import plots
@@ -35,7 +36,7 @@ from dpcore.mean.answer.solution import (
     write_detail,
 )
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
-from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report.content import write_columns
 
@@ -101,7 +102,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     problem = ranges.rows.problem
     joint = yield section.Search(
         "range_search",
-        problem.epsilon,
+        (problem.epsilon, problem.relative_noise),
         lambda progress, should_stop: value_range.best_joint(
             problem, progress=progress, should_stop=should_stop
         ),
@@ -187,7 +188,10 @@ def build_answer(
             ("Bound", solved.cap.certificate, solved.cap.stop_reason),
             ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
-        code=CodeChoice(lambda: write_mean_forms(solved, dataset, parameters)),
+        code=CodeChoice(
+            lambda: write_mean_forms(solved, dataset, parameters),
+            choose_library(parameters.program, parameters.mechanism),
+        ),
         near_optimal=describe_near_optimal(solved),
         error_parts=list_error_parts(solved),
         parameters=parameters,
@@ -208,8 +212,8 @@ def build_answer(
         "mean",
         lambda: {
             "rows_kept_at_cap": float(dataset.histogram.kept_rows(solved.cap.max_contributions)),
-            "cap": private_counts.error_parts(solved.cap),
-            "smooth": private_counts.error_parts(solved.smooth),
+            "cap": private_counts.error_parts(solved.cap, solved.problem.noise.kind),
+            "smooth": private_counts.error_parts(solved.smooth, solved.problem.noise.kind),
         },
         number_keys=("max_contributions", "threshold"),
         question_entries=_describe_release(solved),
@@ -219,10 +223,13 @@ def build_answer(
 
 def _describe_release(solution: MeanSolution) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
-    mechanism, errors = "Laplace", "exact"
+    problem = solution.problem
+    mechanism, errors = problem.noise.kind.value, "exact"
     source = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
-    if solution.has_private_counts:
-        mechanism, errors = "Laplace, on the pair of sums of w (y - L) and w (U - y)", private_counts.ERROR_IS
+    if isinstance(problem, PrivateCountsProblem):
+        is_pair, errors = problem.release is Release.PAIR, private_counts.ERROR_IS
+        sums = "pair of sums of w (y - L) and w (U - y)" if is_pair else "sums of w (y - (L + U) / 2) and w"
+        mechanism = f"{mechanism}, on the {sums}"
         source = "Sweet Spot; Epasto et al. 2020 has public counts only"
     neighbours = solution.neighbours.value
     return {"neighbours": neighbours, "mechanism": mechanism, "errors_are": errors, "source": source}
@@ -268,6 +275,8 @@ def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         is_table_mean=solution.is_about_table,
         is_exact_for_values=problem.table is not None,
         user_share=problem.user_share,
+        noise=parameters.mechanism,
+        delta=parameters.delta,
     )
 
 
@@ -280,8 +289,8 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, dis
     users * rows_kept_at_cap * capped_row_weight.
 
     If counts are private, weights are not divided by n_h, which nobody may know. Then ``user_weight`` is min(h, size),
-    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Laplace noise of scale B h / epsilon goes
-    on each of the two sums, with h the threshold or the cap.
+    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Noise for sensitivity B h goes on each of
+    the two sums, with h the threshold or the cap.
 
     Args:
         problem: The question.
@@ -311,19 +320,24 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, dis
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    problem = solution.problem
     target, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
-    if solution.has_private_counts:
+    if isinstance(problem, PrivateCountsProblem):
         approximately = " (by the delta method)"
         target = "the sums of the kept values' distances from both ends of that interval."
+        if problem.release is not Release.PAIR:
+            target = "the sum of the kept values around the middle of that interval, and to their number."
+    noise = cite_noise(problem.noise.kind.value, problem.program)
     sentences = (
-        f"Values were clamped to {interval}, which is treated as public, and {cite_noise('Laplace')} was added to "
-        f"{target}"
+        f"Values were clamped to {interval}, which is treated as public, and {noise} was added to {target}"
     )
     cap, error = solution.cap.max_contributions, wording.number(solution.cap.standard_error)
     rows, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     return Methods(
-        guarantee=write_guarantee("The mean was released", parameters.epsilon, solution.neighbours),
+        guarantee=write_guarantee(
+            "The mean was released", parameters.epsilon, solution.neighbours, parameters.delta or 0.0
+        ),
         sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
         f"of the released mean is {error} in the unit of the values, noise included{approximately}.",
         public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
@@ -381,4 +395,5 @@ def write_bound_forms(
         *further_forms,
     ]
     base = fields_of_data(dataset) | ends | {"neighbours": relation}
+    base |= {"noise": parameters.mechanism, "delta": parameters.delta}
     return build_forms(parameters.epsilon, base, forms)

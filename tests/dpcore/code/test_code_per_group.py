@@ -189,7 +189,13 @@ def test_the_noise_of_opendp_does_not_grow_with_the_number_of_rows(
 
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize(
-    "name", ["mean, cap, private counts", "means per group", "means per group, Gaussian"]
+    "name",
+    [
+        "mean, cap, private counts",
+        "mean, cap, private counts, Gaussian",
+        "means per group",
+        "means per group, Gaussian",
+    ],
 )
 def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: str, library: Program) -> None:
     """Its norm is that of the user who moves it most, by brute force over rows and values."""

@@ -43,12 +43,12 @@ def test_threads_and_order_do_not_change_the_result() -> None:
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
     shares: list[float] = []
     result = run_experiment(SMALL, progress=shares.append)
-    assert result.num_done == result.num_runs
+    assert result.num_runs_done == result.num_runs
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     never = Experiment(repeats=1000)
     early = run_experiment(never, should_stop=lambda: True)
-    assert early.num_done < early.num_runs == 8 * 9 * 1000
+    assert early.num_runs_done < early.num_runs == 8 * 9 * 1000
     assert all(early.summarise(panel).means.shape == (9,) for panel in early.errors)
 
 

@@ -251,7 +251,7 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     assert (shown["label"], shown["value"]) == (core_answer.numbers[0].label, core_answer.numbers[0].text)
     assert figure_keys(trained)[0] == "factorisation_errors"
     drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
-    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).mean[:, 0])
+    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).means[:, 0])
 
 
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:

@@ -143,7 +143,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
         assert weights[float(size)] == pytest.approx(mean)
     texts = {one.label: one.text for one in answer.numbers}
     assert texts["User budget β"] == wording.number(problem.budget)
-    used = chosen.budget_use[problem.graph.tasks_per_user > 0].mean() / problem.budget
+    used = chosen.budget_uses[problem.graph.tasks_per_user > 0].mean() / problem.budget
     assert texts["Budget used"] == wording.percent(float(used))
 
 
@@ -248,9 +248,9 @@ def test_every_tab_is_drawn_for_every_source(at):
 def test_users_budget_use():
     weighed, problem = solve_small().comparison, build_small_problem()
     graph = problem.graph
-    use, users = plots.plot_use(weighed), plots.plot_users(weighed)
+    use, users = plots.plot_budget_use(weighed), plots.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
-        used = WeightRule(mu).allocate(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
+        used = WeightRule(mu).allocate(problem).budget_uses[graph.tasks_per_user > 0] / problem.budget
         (shares,) = [np.asarray(one.y) for one in use.items if one.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))

@@ -176,15 +176,15 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     ]
     open_tab_once(at, "Against the bound")
     figure = chart(at, "regression_predictions")
-    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
+    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
-    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
+    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_errors[at_best])))
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
-    assert fit**2 + noise**2 == pytest.approx(caps.prediction_error)
+    assert fit**2 + noise**2 == pytest.approx(caps.prediction_errors)
 
 
 @pytest.fixture(scope="module")
