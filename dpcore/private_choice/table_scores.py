@@ -143,7 +143,7 @@ class TableSmooth(TableCondition):
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the root mean squared error of each threshold if every user occurs ``scale`` times, up to a factor."""
+        """Compute the root mean squared error of thresholds if every user occurs ``scale`` times, up to a factor."""
         return np.sqrt(self._curve(histogram, scale).error(bounds))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
