@@ -273,7 +273,7 @@ def laplace_squares(
 
 
 def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float, is_split: bool) -> FloatArray:
-    """Return the mean squared error in scaled units: sums over h g, rows over g, means over h, noise of scale 1."""
+    """Return the mean squared error in scaled units: sums over h g, rows over g, means over h, shape (n, 1) each."""
     tail_nodes, by_tail = _laguerre_rule()
     share, by_share = _legendre_rule()
     turn = min_rows - n  # The noise at which N is least.
@@ -347,6 +347,7 @@ def _normal(
     spread: float,
     half_range: float,
 ) -> FloatArray:
+    """Return the mean squared error by a Gauss-Legendre rule over the noise of the rows; arguments of shape (n, 1)."""
     from scipy.special import ndtr
 
     share, by_share = _legendre_rule()
@@ -380,6 +381,7 @@ def _normal(
 
 
 def _blocks(number: int) -> list[slice]:
+    """Return slices that divide the groups into blocks which fit the processor's cache."""
     step = max(1, BLOCK // (4 * NODES))
     return [slice(start, start + step) for start in range(0, number, step)]
 

@@ -257,6 +257,7 @@ def search_pairs(
     is_stopped = False
 
     def evaluate(groups: int, amount: int) -> float:
+        """Return the error of a pair, computed once; infinity if it is new and the search was stopped."""
         nonlocal is_stopped
         pair = groups, amount
         if pair not in errors:

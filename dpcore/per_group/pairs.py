@@ -78,6 +78,7 @@ class UserGroupPairs:
         starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
 
         def add_up(values: npt.ArrayLike) -> npt.NDArray[Any]:
+            """Add up an array over the entries of each pair."""
             return np.add.reduceat(np.asarray(values)[order], starts)
 
         count = add_up(np.ones(users.size, dtype=np.int64) if rows is None else rows)

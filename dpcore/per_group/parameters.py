@@ -188,6 +188,7 @@ class PerGroupParameters(Parameters):
     """It adds to the δ of Gaussian noise."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Check the conditions on several settings at once: deltas, range, private groups, program and own pair."""
         for name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
             if delta is not None:
                 problems.inside(0.0, 1.0, **{name: delta})
@@ -230,6 +231,7 @@ class PerGroupParameters(Parameters):
         return self._find_noise(of_counts=False)
 
     def _find_noise(self, *, of_counts: bool) -> DrawnNoise:
+        """Return the program's noise for the part of epsilon that amounts get, for counts or for real numbers."""
         # BigQuery's scale has the shares of its aggregates and of the hidden count, which selects groups.
         epsilon = self.epsilon if self.program is Program.BIGQUERY else self.amount_epsilon
         num_aggregates = 2 if self.statistic is Statistic.MEAN else 1
@@ -417,6 +419,7 @@ class PerGroupProblem:
         p.check_sizes(self.totals)
 
     def _check_range(self) -> None:
+        """Raise `InvalidInput` if a mean's data have no squares or range, or values beyond the range entered."""
         if self.pairs.sums_of_squares is None or self.pairs.value_range is None:
             raise refuse("a mean needs sums of squares and a range")
         (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range

@@ -92,6 +92,7 @@ class SortedPairs:
     def _from_sorted(
         cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray
     ) -> SortedPairs:
+        """Build the object from sorted entries; ``size`` is the number of groups of each entry's user."""
         starts = np.flatnonzero(np.r_[True, size[1:] != size[:-1]])
         return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
 
@@ -234,6 +235,7 @@ class Passes:
         bound = self._explicit_bounds if self._is_explicit(columns) else self._parabola_bounds
 
         def evaluate(sums: _Sums, lows: IntArray, highs: IntArray) -> None:
+            """Store the bounds of the L0 in [low, high] of each row of sums."""
             for segments in self._list_segments(columns, sums, lows, highs):
                 indices = segments.caps - first_cap
                 values[indices], amounts[indices] = bound(columns, segments)
@@ -255,6 +257,7 @@ class Passes:
         return values, amounts
 
     def _columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
+        """Build the columns that a pass sums: at one C, over an interval, or over one with amounts of any sign."""
         if low == high:
             clipped = np.minimum(amounts, high)
             linear = clipped * counts
@@ -287,10 +290,12 @@ class Passes:
         return self._bincount(self.facet.groups[indices], (self.facet.amounts[indices] - amount) * counts)
 
     def _count_reaching(self, amount: float) -> FloatArray:
+        """Return the number of pairs of each group whose amount is at least the given one."""
         indices = np.flatnonzero(self.facet.amounts >= amount)
         return self._bincount(self.facet.groups[indices], self.facet.counts[indices])
 
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
+        """Add up weights by group, shape (groups,)."""
         return np.asarray(np.bincount(codes, weights, self.num_groups), dtype=np.float64)
 
     def _merged_sums(self, columns: _Columns, num_sizes: int) -> _Sums:
@@ -327,6 +332,7 @@ class Passes:
         inverse = 1.0 / facet.sizes[begin:end, None]
 
         def add_up(code: IntArray, values: FloatArray, width: int) -> FloatArray:
+            """Add up values by row and column code, shape (rows, width)."""
             return np.bincount(code, values, rows * width).reshape(rows, width).astype(np.float64)
 
         missing = np.empty((len(columns.linear), 2, rows, self.num_groups))
@@ -416,6 +422,7 @@ class Passes:
         constant = segments.sampling(0)
 
         def objective(mean: FloatArray) -> FloatArray:
+            """Return the objective at each L0 from the groups' mean squares, shape (L0, groups)."""
             return np.asarray(np.sqrt(mean) @ w if self.is_rooted else np.sqrt(mean @ w))
 
         missing = [
@@ -442,6 +449,7 @@ class Passes:
         grows, width = segments.sampling(1) + noise, high - low
 
         def value_and_slope(x: float) -> tuple[FloatArray, FloatArray]:
+            """Return the bound at C = high - x and its derivative in x, at each L0."""
             cut, c = bias + x * slope, high - x
             root = np.sqrt(cut * cut + constant + grows * c * c)
             falls = np.zeros_like(root)

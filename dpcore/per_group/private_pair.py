@@ -162,6 +162,7 @@ class PrivatePairProblem:
 
     @property
     def _replaces_user(self) -> bool:
+        """Return True if neighbours replace a user, False if they add or remove one."""
         return self.neighbours is Neighbours.REPLACE_USER
 
     @cached_property
@@ -336,6 +337,7 @@ def choose_pair(
     """
 
     def facts(epsilon: float) -> ReleaseFacts:
+        """Return the guarantee and mechanism of the choice for an epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
     selection = mechanisms.exponential_mechanism(
@@ -418,6 +420,7 @@ def pick_as_tuner(
         raise refuse(f"the rule takes at most {MAX_PAIRS:,} pairs")
 
     def objective(pair: tuple[int, int]) -> float:
+        """Return the mean of the groups' root mean squared errors, as the tuner weighs them."""
         weights = problem.pairs.times if keep_probability is None else keep_probability(pair[0])
         total = float(weights.sum())
         return (

@@ -134,6 +134,7 @@ class Selection:
         return self._split_errors(moments, noise)
 
     def _split_errors(self, moments: KeptMoments, noise: float) -> SelectedGroups:
+        """Return the groups' release probabilities and errors of released and of dropped groups, from the noise variance."""
         share = moments.keep_probability
         lost = (1.0 - share) * self.problem.totals**2
         return SelectedGroups(share, moments.square + share * noise, lost)
@@ -152,6 +153,7 @@ class Selection:
         )
 
     def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
+        """Compute the groups' moments under a sample of one L0 and the rule of another, and cache the probabilities."""
         self.evaluations += 1
         moments = compute_kept_moments(
             self.pairs, sample, self.tabulate_rule(rule_of), max_amount, self.problem.totals
@@ -201,6 +203,7 @@ class Selection:
 
 
 def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> FloatArray:
+    """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
     assert parameters.selection_delta is not None
     return compute_keep_probabilities(
         parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, most_users
@@ -231,6 +234,7 @@ def best_selected_pair(
     search = _Search(selection)
 
     def is_over() -> bool:
+        """Report the progress, and return True if the evaluations are used up or the search was stopped."""
         done = selection.evaluations - first_evaluation
         progress(min(done / max_evaluations, 1.0))
         return done >= max_evaluations or should_stop()
@@ -301,6 +305,7 @@ class _Search:
         self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
+        """Evaluate a box of one pair, or bound a larger box and keep it if it may hold a better pair."""
         if groups[0] > groups[1] or amounts[0] > amounts[1]:
             return
         if groups[0] == groups[1] and amounts[0] == amounts[1]:
@@ -368,6 +373,7 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     num_evaluated = 0
 
     def evaluate(rules: Iterable[VectorRule], norms: FloatArray, group_bounds: list[int]) -> None:
+        """Evaluate every rule with every norm and L0, and keep the best; stop when asked to."""
         nonlocal best, num_evaluated
         for rule, norm in product(rules, norms.tolist()):
             if should_stop():

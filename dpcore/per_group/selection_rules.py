@@ -68,6 +68,7 @@ def delta_per_group(delta: float, max_groups: int) -> float:
 
 
 def _truncated_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+    """Return the release probabilities of the truncated geometric rule, shape of the numbers of users n."""
     e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
     # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon').
     rise = math.expm1(e) if e < 700.0 else math.inf
@@ -85,6 +86,7 @@ def _truncated_geometric(n: FloatArray, epsilon: float, delta: float, max_groups
 
 
 def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+    """Return the release probabilities of the Laplace threshold, shape of the numbers of users n."""
     scale = max_groups / epsilon
     share = delta_per_group(delta, max_groups)
     # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
@@ -95,6 +97,7 @@ def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> Fl
 
 
 def _gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+    """Return the release probabilities of the Gaussian threshold, shape of the numbers of users n."""
     from scipy.special import ndtr, ndtri
 
     unit = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)

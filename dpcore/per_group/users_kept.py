@@ -175,6 +175,7 @@ def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
 
 
 def _convolve(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Multiply the polynomials of pairs of users by plain convolution; coefficients along axis 1."""
     number, length, rows = x.shape
     product = np.zeros((number, 2 * length - 1, rows))
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
@@ -188,6 +189,7 @@ def _convolve(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _multiply_by_fft(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Multiply the polynomials of pairs of users by the fast Fourier transform; coefficients along axis 2."""
     from scipy import fft
 
     num_moments, _, length = x.shape

@@ -123,9 +123,11 @@ class _Vectors:
         self.noise_per_norm = float(problem.parameters.norm_noise(1.0))
 
     def powers(self, values: FloatArray) -> FloatArray:
+        """Return the terms that a norm adds up: squares for L2, the values themselves for L1."""
         return values**2 if self.is_squared else values
 
     def root(self, values: FloatArray) -> FloatArray:
+        """Return the norms from sums of powers: roots for L2, the sums themselves for L1."""
         return np.sqrt(values) if self.is_squared else values
 
     @cached_property
@@ -145,7 +147,7 @@ class _Radial(_Vectors):
         return self.problem.amounts * np.repeat(factor, self.groups_per_user)
 
     def compute_bias_line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return A and B of each group: |bias| is A - B T just to the right of T, or just to the left of it."""
+        """Return A and B of each group, shape (num_entries,): |bias| is A - B T just to the right, or left, of T."""
         is_above = self.norms >= max_norm if is_left else self.norms > max_norm
         inverse = np.zeros(self.norms.size)
         inverse[is_above] = 1.0 / self.norms[is_above]
@@ -168,6 +170,7 @@ class _Radial(_Vectors):
         return float(root @ w), float(slope @ w)
 
     def value_and_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
+        """Return the minimised function at T and its slope just to the right, or just to the left."""
         return self.evaluate_objective(*self.compute_bias_line(t, is_left), t)
 
 
@@ -194,6 +197,7 @@ class _Cap(_Vectors):
         )
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
+        """Return the kept part of every amount under the cap, in the order of users and amounts."""
         is_uncut = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
@@ -208,6 +212,7 @@ class _Cap(_Vectors):
         )
 
     def keep(self, max_norm: float) -> FloatArray:
+        """Return the kept part of every pair's amount, in the order of the problem's pairs."""
         kept_amounts = np.empty(self.amounts.size)
         kept_amounts[self.order] = self._keep_sorted(max_norm)
         return kept_amounts
@@ -319,6 +324,7 @@ def best_cap(
         return problem.error(lost**2 + (cap.noise_per_norm * t) ** 2)
 
     def evaluate_biases(t: float) -> FloatArray:
+        """Return |bias| of every group at T, cached, and keep T if its error is the smallest so far."""
         nonlocal smallest_error, max_norm, evaluations
         if t not in biases:
             # An entry that is dropped from the cache is recomputed when needed.
@@ -335,6 +341,7 @@ def best_cap(
     closed_bounds: list[float] = []
 
     def add_interval(low: float, high: float) -> None:
+        """Bound the error on an interval of T, and keep the interval if it may hold a better T."""
         bound = combine(evaluate_biases(high), low)
         if bound < smallest_error * (1.0 - tolerance):
             heapq.heappush(heap, (bound, low, high))

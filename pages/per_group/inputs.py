@@ -48,6 +48,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw(*names: str) -> None:
+        """Draw the fields of these names, but for unused ones."""
         for name in names:
             if name not in unused:
                 fields.draw(QUESTION, name, options=options.get(name))

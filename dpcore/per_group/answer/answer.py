@@ -92,6 +92,7 @@ def write_private_forms(
 
 
 def _base_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
+    """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
     base: dict[str, Any] = fields_of_data(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
@@ -107,6 +108,7 @@ def _base_options(parameters: PerGroupParameters, dataset: Dataset, value_column
 
 
 def _pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
+    """Build the form of a program that applies a pair of bounds: its name, quantity and bounds."""
     statistic = parameters.statistic
     bounds: dict[str, Any] = {"max_groups": max_groups}
     if statistic in (Statistic.ROWS, Statistic.MEAN):
@@ -172,6 +174,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
 
 
 def _describe_bound(solution: PerGroupSolution) -> str:
+    """Describe the better of pair and bound on whole vectors, with its error; empty if nothing is released."""
     p, pair, vector = solution.parameters, solution.pair, solution.scaled
     if vector is None or solution.saved_share < MIN_SAVING:
         return "" if pair is None else _describe_pair(p, pair)
@@ -185,11 +188,13 @@ def _describe_bound(solution: PerGroupSolution) -> str:
 
 
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
+    """Write the end of a sentence on a bound, and a sentence with the error: the noise in every group."""
     noise = cite_program_noise(p.program, p.noise.kind, p.mechanism)
     return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
+    """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
     groups = wording.counted(pair.max_groups, "group")
     sentence = f"Each user contributed to at most {groups}, drawn at random"
     if p.statistic is not Statistic.USERS:
@@ -349,6 +354,7 @@ def refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
 
 
 def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
+    """Build the setting of the release, by which other answers know it."""
     has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
         QUANTITIES[parameters.statistic],
@@ -447,6 +453,7 @@ def show_groups(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def _describe_sample(answer: Answer, basis: str) -> Parts:
+    """Yield a note if a plot shows only some of the groups; ``basis`` names what the groups are spread over."""
     if answer.solution.problem.pairs.num_entries > plots.MOST_POINTS:
         yield Note(f"{plots.MOST_POINTS:,} groups are shown, evenly spread over their {basis}.")
 

@@ -158,6 +158,7 @@ def evaluate(
         cut_amounts = sum_cut_amounts(problem, vector.rule, vector.max_norm)
 
         def scale_users(budget: float) -> SelectedGroups:
+            """Evaluate the bound on whole vectors at another total budget."""
             return selection.with_epsilon(budget).bound_vectors(
                 cut_amounts, vector.max_norm, vector.max_groups
             )

@@ -95,6 +95,7 @@ def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> s
 
 
 def _name_error_unit(parameters: PerGroupParameters) -> str:
+    """Return the unit of the objective, for axes."""
     return (
         "share of the group's size" if parameters.objective.is_relative else _name_unit(parameters.statistic)
     )
@@ -111,6 +112,7 @@ def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float)
 
 
 def _describe(solution: PairSolution) -> str:
+    """Write the alternative text of the error map: the pair with the smallest error, or that there is none."""
     objective = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective} than publishing 0."
@@ -243,6 +245,7 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
     x = _build_axis("privacy budget ε, same bounds", "", columns["epsilon"])
 
     def plot(key: str, title: str, y: Axis, items: list[Item]) -> Plot:
+        """Plot the curves against the total budget."""
         return Plot(f"per-group-{key}-over-epsilon", title, alt, x, y, items, provenance, columns, height=340)
 
     return (

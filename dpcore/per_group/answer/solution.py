@@ -270,6 +270,7 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
     pairs = build_pairs(dataset, parameters)
 
     def best(epsilon: float) -> tuple[float, float]:
+        """Return L0 and the error of the best pair at another epsilon."""
         problem = PerGroupProblem(pairs, replace(parameters, epsilon=epsilon))
         is_mean = parameters.statistic is Statistic.MEAN
         choice = best_mean_pair(problem) if is_mean else best_pair(problem)
@@ -330,6 +331,7 @@ def solve(
         choice = best_pair(problem, facet, should_stop=should_stop)
 
     def evaluate(groups: int, amount: float) -> Pair:
+        """Return the pair of bounds with its error."""
         return Pair(groups, amount, error_at(groups, amount))
 
     pair = tuner = own_pair = cap = radial = near_optimal = selected = None
@@ -355,6 +357,7 @@ def solve(
         groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def row(amount: float) -> FloatArray:
+        """Return the map's row at an L-infinity: the errors, and also their sampling and noise parts if known."""
         if facet is not None:
             return parts_by_groups(problem, amount, facet)[:, groups.astype(np.int64) - 1]
         return np.array([[error_at(int(l0), amount) for l0 in groups]])

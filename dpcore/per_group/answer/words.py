@@ -216,6 +216,7 @@ def _compare_means(solution: PerGroupSolution) -> str:
 
 
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
+    """Write the warning that the pair, and the groups if their number is not entered, depend on private data."""
     is_selected = parameters.selection.is_private
     if parameters.num_groups is None and not is_selected:
         return standard.warn_of_leak(
@@ -302,6 +303,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:
+    """Describe the noise of the program, and how a mean's sums and rows share epsilon."""
     is_big_query = parameters.program is Program.BIGQUERY
     text = describe_program(
         parameters.program,
@@ -328,6 +330,7 @@ _PROGRAM_SELECTIONS = {
 
 
 def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
+    """Write how many users or pairs are above a bound, and their share."""
     return f"{wording.counted(int(is_above.sum()), noun)} ({wording.percent(float(is_above.mean()))})"
 
 
