@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
-from dpcore.per_group.moments import pair_error
+from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
@@ -130,7 +130,7 @@ def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True
         start = time.process_time()
         l0, linf = grid(problem)
         slower = (time.process_time() - start) / took
-        error = pair_error(problem, l0, linf)
+        error = compute_pair_error(problem, l0, linf)
         print(f"  {f'pick of the grid ({l0}, {linf}), root_mean_square':<46}{error:>12,.2f}{seconds(start)}  "
               f"{error / least.error - 1.0:+.1%}, {slower:.0f} times as long")  # fmt: skip
         if not least.releases_nothing:
@@ -156,24 +156,25 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     selection = Selection(PerGroupProblem(pairs, asked))
     start = time.process_time()
     worth = selection.evaluate_groups(20, 1.0)
-    print(f"  {'groups released at (20, 1)':<46}{worth.expected_groups:>12,.2f}{seconds(start)}")
+    print(f"  {'groups released at (20, 1)':<46}{worth.num_expected_groups:>12,.2f}{seconds(start)}")
     start = time.process_time()
     best = best_selected_pair(selection, max_evaluations=most)
-    released = 0.0 if best.releases_nothing else selection.keep_probability(best.max_groups).sum()
+    released = 0.0 if best.releases_nothing else selection.compute_keep_probabilities(best.max_groups).sum()
     print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
           f"{best.num_evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups, "
           f"nothing costs {selection.problem.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
-    l0, linf = pick_as_tuner(selection.problem, selection.keep_probability)
-    error = selection.error(l0, linf)
+    l0, linf = pick_as_tuner(selection.problem, selection.compute_keep_probabilities)
+    error = selection.compute_error(l0, linf)
     print(f"  {f'pick of the rule ({l0}, {linf})':<46}{error:>12,.2f}{seconds(start)}  "
-          f"{error / best.error - 1.0:+.1%}, {selection.keep_probability(l0).sum():.3g} groups released")  # fmt: skip
+          f"{error / best.error - 1.0:+.1%}, "
+          f"{selection.compute_keep_probabilities(l0).sum():.3g} groups released")  # fmt: skip
     start = time.process_time()
     vector = best_selected_vector(selection)
     if vector is not None:
         print(f"  {f'{vector.rule.name.lower()}, T = {vector.max_norm:.4g}, L0 = {vector.max_groups}':<46}"
               f"{vector.error:>12,.2f}{seconds(start)}  {1.0 - vector.error / best.error:.1%} below the pair, "
-              f"{selection.keep_probability(vector.max_groups).sum():.3g} groups released")  # fmt: skip
+              f"{selection.compute_keep_probabilities(vector.max_groups).sum():.3g} groups released")  # fmt: skip
 
 
 def retail(file: Path, group: str) -> UserGroupPairs:

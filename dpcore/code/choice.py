@@ -298,6 +298,7 @@ class Choice:
         object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:
+        """Check that exactly the fields of one bound are given, and that they are in their ranges."""
         given_names = {name for name in _BOUNDS if getattr(self, name) is not None}
         if given_names not in [set(names) for names in NEEDS[self.quantity]]:
             alternatives = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
@@ -323,6 +324,7 @@ class Choice:
             problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
+        """Check that delta is in (0, 1), is given with Gaussian noise, and that the release allows that noise."""
         if self.delta is not None:
             problems.inside(0.0, 1.0, delta=self.delta)
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
@@ -331,6 +333,7 @@ class Choice:
             problems.add(f"the noise on a {self.quantity.value} is Laplace noise")
 
     def _check_values(self, problems: Problems) -> None:
+        """Check the range of values if the release needs one, and the quantiles."""
         needed = self.quantity in (
             Quantity.MEAN,
             Quantity.GROUP_MEANS,
@@ -398,7 +401,7 @@ class Choice:
 
     @property
     def bound_words(self) -> str:
-        """Return the bound as a phrase."""
+        """Return the bound as a phrase, for comments and descriptions."""
         if self.max_norm is not None:
             norm = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
             how = "scaled" if self.scaled else "capped"
@@ -443,5 +446,5 @@ class Code:
 
 
 def markdown_table() -> str:
-    """Return the table in Markdown."""
+    """Return the table of parameter names in all libraries, in Markdown."""
     return Path(__file__).with_name("names.md").read_text(encoding="utf-8").rstrip("\n")

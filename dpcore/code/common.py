@@ -337,6 +337,7 @@ def replaced_difference(choice: Choice) -> str:
 
 @functools.cache
 def _environment(folder: Path) -> jinja2.Environment:
+    """Build the environment of the templates in a folder: strict about missing values, numbers with all digits."""
     settings = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # Programs are not HTML; external names pass through the filters below.
@@ -412,7 +413,7 @@ NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 
 
 def write(choice: Choice) -> Code:
-    """Write the program in plain Python."""
+    """Write the program that trains a linear classifier in plain Python."""
     training = choice.training
     assert training is not None
     numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in training.numbers)

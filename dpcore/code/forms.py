@@ -64,20 +64,20 @@ def fields_of_data(dataset: Dataset) -> dict[str, Any]:
 
 
 def summed_column(dataset: Dataset) -> str:
-    """Return the column whose total is the number of contributions of a user; empty if contributions are rows."""
+    """Return the name of the column whose total counts a user's contributions; empty if contributions are rows."""
     if dataset.contribution is not Contribution.TOTAL or dataset.totals is None:
         return ""
     return dataset.totals.column
 
 
 def one_group_column(dataset: Dataset) -> dict[str, Any]:
-    """Return the fields that mark column names as placeholders if several columns together name a group."""
+    """Return ``known_columns=False`` if several columns name a group, as names are placeholders then; else nothing."""
     groups = dataset.pairs or dataset.tasks
     return {"known_columns": False} if groups is not None and groups.further_columns else {}
 
 
 def name_file(dataset: Dataset) -> str:
-    """Return the file name of the data."""
+    """Return the path of the data's file: of a sample in its folder, else its name, or a placeholder."""
     sample_files = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
     return sample_files.get(dataset.name, dataset.name) or "events.csv"
 

@@ -79,6 +79,7 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
         target = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
 
         def log_ratio(candidate: float) -> float:
+            """Return the log of the noise scale at an epsilon over the wanted scale."""
             return math.log(find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target)
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.

@@ -274,6 +274,7 @@ def _rows_for_weights(release: ReleaseShare) -> ReleaseShare:
 
 
 def _refuse_quantile(several: Several, library: str) -> list[str]:
+    """Return the sentence why a library has no program for a plan with a quantile; empty without a quantile."""
     if not several.has_quantile:
         return []
     return [

@@ -88,6 +88,7 @@ def list_differences(choice: Choice) -> list[str]:
 
 
 def _about_rows(choice: Choice) -> list[str]:
+    """Return the sentences on how the statements read rows and values."""
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
     if choice.read_as.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
@@ -100,6 +101,7 @@ def _about_rows(choice: Choice) -> list[str]:
 
 
 def _about_bounds(choice: Choice) -> list[str]:
+    """Return the sentences on how the statements bound what a user adds, by the released quantity."""
     quantity = choice.quantity
     if quantity is Quantity.MEAN and choice.threshold is not None:
         return [

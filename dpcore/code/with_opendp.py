@@ -64,6 +64,7 @@ def is_tidy(choice: Choice) -> bool:
 
 
 def _differences(choice: Choice) -> list[str]:
+    """List the sentences on what differs from the page, or why there is no program."""
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="OpenDP")]
@@ -112,6 +113,7 @@ _SEPARATE = {
 
 
 def _program(choice: Choice) -> str:
+    """Render the program without its head."""
     return common.render_program(
         "with_opendp.py",
         choice,

@@ -37,6 +37,7 @@ def composes_losses(choice: Choice) -> bool:
 
 
 def _differences(choice: Choice) -> list[str]:
+    """List the sentences on what differs from the page, or why there is no program."""
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="PipelineDP")]
@@ -93,6 +94,7 @@ def _differences(choice: Choice) -> list[str]:
 
 
 def _program(choice: Choice) -> str:
+    """Render the program without its head."""
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
     percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
     noise = find_release_noise(choice, Program.PIPELINEDP)

@@ -24,7 +24,7 @@ CANDIDATES = 2000
 
 
 def write(choice: Choice) -> Code:
-    """Write the program."""
+    """Write the program; for a classifier the one that trains it in NumPy."""
     if choice.quantity is Quantity.CLASSIFIER:
         return common.write(choice)
     relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE

@@ -32,6 +32,7 @@ def write(choice: Choice) -> Code:
 
 
 def _differences(choice: Choice) -> list[str]:
+    """List the sentences on what differs from the page, or why there is no program."""
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="Tumult")]

@@ -192,7 +192,7 @@ def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> Flo
 
 
 def _integrate_powers(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
-    """Integrate log E_Q[w^a] for each power a, shape of ``powers``."""
+    """Compute log E_Q[w^a], by integration, for each power a, shape of ``powers``."""
     points = _choose_points(ratio, low, high, powers)
     ratio_less_1, log_ratio = ratio.evaluate_ratio(points)
     normal = -0.5 * points**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
@@ -287,6 +287,7 @@ def compute_epsilon(
     ratio = DensityRatio(log_weights, sigma)
 
     def convert_to_epsilon(divergences: FloatArray, orders: FloatArray) -> FloatArray:
+        """Convert the Rényi divergences of one step to ε of all steps at delta, by order."""
         log_terms = np.log1p(-1.0 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1.0)
         return np.asarray(num_steps * divergences + log_terms)
 
@@ -425,6 +426,7 @@ def find_multiplier(
     grid = choose_grid(epsilon, num_steps)
 
     def compute_epsilon(sigma: float) -> float:
+        """Bound ε at a noise multiplier; raise `_StoppedError` if asked to end."""
         if should_stop():
             raise _StoppedError
         return bound_epsilon(sigma, examples, rate, num_steps, delta, grid)

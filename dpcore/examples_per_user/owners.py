@@ -41,7 +41,7 @@ class Ownership:
 
     @classmethod
     def from_pairs(cls, records: npt.ArrayLike, users: npt.ArrayLike) -> Ownership:
-        """Create from names or codes; a pair that occurs several times counts once.
+        """Build the pairs from names or codes; a pair that occurs several times counts once.
 
         Args:
             records: Shape (lines,).
@@ -84,7 +84,7 @@ class Ownership:
 
     @property
     def owners(self) -> IntArray:
-        """Count the owners of each record, shape (num_records,)."""
+        """Return the number of owners of each record, shape (num_records,)."""
         return np.bincount(self.record)
 
 

@@ -9,11 +9,12 @@ middle + clamp(S~ / max(N~, 1)) to the range. The program settles the noise:
   half the difference of the two, N~ their sum divided by the length of the range.
 - The others: S~ and N~ have independent noise, for a part of the budget each.
 
-The error is exact over the noise (`laplace_squares`, `normal_squares`). The distribution over the random choice of
-groups and rows is represented by its moments up to the third, which are exact except that of the sum alone; values of
-single rows are not kept. If nothing is left out at random the error is exact. Over 200,000 runs with about 15 rows
-left in each group it was within 0.7 % of the truth in every group (a normal pair of the first two moments: 6 %). There
-is no lower bound over ranges of L0 and L-infinity, so there is a certificate only if every pair was evaluated; it names
+The error is exact over the noise (`compute_laplace_squares`, `compute_normal_squares`). The distribution over the
+random choice of groups and rows is represented by its moments up to the third, which are exact except that of the sum
+alone; values of single rows are not kept. If nothing is left out at random the error is exact. Over 200,000 runs with
+about 15 rows left in each group it was within 0.7 % of the truth in every group (a normal pair of the first two
+moments: 6 %). There is no lower bound over ranges of L0 and L-infinity, so there is a certificate only if every pair
+    was evaluated; it names
 the approximation.
 """
 
@@ -38,7 +39,7 @@ from dpcore.per_group.parameters import PerGroupProblem
 GRID_POINTS = 6, 6
 """Points of the first grid."""
 ONE_NODE = ((0.0, 1.0),)
-NORMAL = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
+NORMAL_NODES = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
 """The Gauss-Hermite rule of three points."""
 APPROXIMATE = "the noise is exact, and the random choice has its moments up to the third"
 
@@ -48,25 +49,25 @@ class MeanMoments:
     """Moments of every group's noisy sum and noisy rows, each array of shape (num_entries,), exactly.
 
     Attributes:
-        sum_mean: Mean of the sum of values minus the middle of their range.
-        rows_mean: Mean of the number of rows.
-        sum_sampling: Variance of the sum from the random choice of groups and rows.
-        rows_sampling: Variance of the number of rows from the random choice of groups.
-        covariance: Covariance of sum and number of rows. The noise adds nothing to it.
-        third: Third cumulants before noise, of (rows, rows, rows), (rows, rows, sum) and (rows, sum, sum), shape
-            (3, num_entries).
-        sum_noise: Standard deviation of the sum's noise.
-        rows_noise: Standard deviation of the noise of the rows.
+        mean_sums: Mean of the sum of values minus the middle of their range.
+        mean_rows: Mean of the number of rows.
+        sum_variances: Variance of the sum from the random choice of groups and rows.
+        rows_variances: Variance of the number of rows from the random choice of groups.
+        covariances: Covariance of sum and number of rows. The noise adds nothing to it.
+        third_cumulants: Third cumulants before noise, of (rows, rows, rows), (rows, rows, sum) and (rows, sum, sum),
+            shape (3, num_entries).
+        sum_noise_deviation: Standard deviation of the sum's noise.
+        rows_noise_deviation: Standard deviation of the noise of the rows.
     """
 
-    sum_mean: FloatArray
-    rows_mean: FloatArray
-    sum_sampling: FloatArray
-    rows_sampling: FloatArray
-    covariance: FloatArray
-    third: FloatArray
-    sum_noise: float
-    rows_noise: float
+    mean_sums: FloatArray
+    mean_rows: FloatArray
+    sum_variances: FloatArray
+    rows_variances: FloatArray
+    covariances: FloatArray
+    third_cumulants: FloatArray
+    sum_noise_deviation: float
+    rows_noise_deviation: float
 
 
 def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
@@ -98,14 +99,14 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     mixed_squares = mixed * row_variance + skewed * kept_sums**2
     thirds = (skewed * kept_rows**2, skewed * kept_sums * kept_rows, mixed_squares)
     return MeanMoments(
-        sum_mean=problem.per_group(keep_probability * kept_sums),
-        rows_mean=problem.per_group(keep_probability * kept_rows),
-        sum_sampling=problem.per_group(mixed * kept_sums**2 + keep_probability * row_variance),
-        rows_sampling=problem.per_group(mixed * kept_rows**2),
-        covariance=problem.per_group(mixed * kept_sums * kept_rows),
-        third=np.array([problem.per_group(kept_rows * cumulant) for cumulant in thirds]),
-        sum_noise=sum_noise,
-        rows_noise=rows_noise,
+        mean_sums=problem.sum_by_group(keep_probability * kept_sums),
+        mean_rows=problem.sum_by_group(keep_probability * kept_rows),
+        sum_variances=problem.sum_by_group(mixed * kept_sums**2 + keep_probability * row_variance),
+        rows_variances=problem.sum_by_group(mixed * kept_rows**2),
+        covariances=problem.sum_by_group(mixed * kept_sums * kept_rows),
+        third_cumulants=np.array([problem.sum_by_group(kept_rows * cumulant) for cumulant in thirds]),
+        sum_noise_deviation=sum_noise,
+        rows_noise_deviation=rows_noise,
     )
 
 
@@ -119,13 +120,15 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     errors = np.zeros(truth.size)
     for rows, sums, variance, weight in _conditional_sums(m):
         if is_gaussian:
-            squares = normal_squares(sums, rows, variance + m.sum_noise**2, m.rows_noise, half_range, truth)
+            squares = compute_normal_squares(
+                sums, rows, variance + m.sum_noise_deviation**2, m.rows_noise_deviation, half_range, truth
+            )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
-            scale = m.sum_noise / math.sqrt(2.0) if is_split else m.sum_noise
+            scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
             deviation, squares = np.sqrt(variance), np.zeros(truth.size)
-            for step, share in NORMAL if deviation.any() else ONE_NODE:
-                squares += share * laplace_squares(
+            for step, share in NORMAL_NODES if deviation.any() else ONE_NODE:
+                squares += share * compute_laplace_squares(
                     sums + step * deviation, rows, scale, half_range, truth, is_split=is_split
                 )
         errors += weight * squares
@@ -139,29 +142,29 @@ def _conditional_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, 
     match the first three moments; the fourth is 3 + skew^2, as for a Poisson variable. Given the rows the sum is taken
     as normal. Its mean is quadratic and its variance linear in the rows, which matches the mixed third moments.
     """
-    if not m.sum_sampling.any() and not m.rows_sampling.any():
-        yield m.rows_mean, m.sum_mean, np.zeros_like(m.sum_mean), np.ones_like(m.sum_mean)
+    if not m.sum_variances.any() and not m.rows_variances.any():
+        yield m.mean_rows, m.mean_sums, np.zeros_like(m.mean_sums), np.ones_like(m.mean_sums)
         return
-    spread = np.sqrt(m.rows_sampling)
+    spread = np.sqrt(m.rows_variances)
     unit = np.where(spread > 0.0, spread, 1.0)
-    skew, mixed = m.third[0] / unit**3, m.third[1] / unit**2
-    slope = m.covariance / unit
+    skew, mixed = m.third_cumulants[0] / unit**3, m.third_cumulants[1] / unit**2
+    slope = m.covariances / unit
     bend = (mixed - slope * skew) / 2.0
-    sum_variance = np.maximum(m.sum_sampling - slope**2 - 2.0 * bend**2, 0.0)
-    tilt = m.third[2] / unit - 2.0 * slope * mixed + slope**2 * skew
-    yield m.rows_mean, m.sum_mean - bend, sum_variance, np.full_like(sum_variance, 2.0 / 3.0)
+    sum_variance = np.maximum(m.sum_variances - slope**2 - 2.0 * bend**2, 0.0)
+    tilt = m.third_cumulants[2] / unit - 2.0 * slope * mixed + slope**2 * skew
+    yield m.mean_rows, m.mean_sums - bend, sum_variance, np.full_like(sum_variance, 2.0 / 3.0)
     root = np.sqrt(3.0 + skew**2 / 4.0)
     for z in (skew / 2.0 - root, skew / 2.0 + root):
-        mean, variance = m.sum_mean + slope * z + 2.0 * bend, np.maximum(sum_variance + tilt * z, 0.0)
-        yield m.rows_mean + spread * z, mean, variance, 0.5 / (root * np.abs(z))
+        mean, variance = m.mean_sums + slope * z + 2.0 * bend, np.maximum(sum_variance + tilt * z, 0.0)
+        yield m.mean_rows + spread * z, mean, variance, 0.5 / (root * np.abs(z))
 
 
-def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
+def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
     """Return the problem's objective under a pair of bounds."""
-    return problem.error(compute_mean_squares(problem, max_groups, max_rows))
+    return problem.combine_errors(compute_mean_squares(problem, max_groups, max_rows))
 
 
-def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
+def compute_errors_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     """Return the error of every group if the mean of all rows is published for it, without noise."""
     assert problem.pairs.sums is not None
     overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.range_middle
@@ -179,14 +182,14 @@ def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | No
         The smallest n for which, over the groups of at least n rows, the mean squared error is below that of one
         overall mean; None if there is none.
     """
-    size = problem.totals
-    order = np.argsort(-size, kind="stable")
-    order = order[size[order] > 0.0]
-    gain = np.cumsum(error_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
+    group_sizes = problem.totals
+    order = np.argsort(-group_sizes, kind="stable")
+    order = order[group_sizes[order] > 0.0]
+    gains = np.cumsum(compute_errors_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
     # Groups of equal size belong together: only the last of each size is a candidate.
-    is_last = np.r_[size[order][1:] != size[order][:-1], True]
-    better = np.flatnonzero((gain > 0.0) & is_last)
-    return float(size[order][better[-1]]) if better.size else None
+    is_last = np.r_[group_sizes[order][1:] != group_sizes[order][:-1], True]
+    better_indices = np.flatnonzero((gains > 0.0) & is_last)
+    return float(group_sizes[order][better_indices[-1]]) if better_indices.size else None
 
 
 def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
@@ -196,25 +199,31 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         problem: The question; its statistic is a mean.
         should_stop: Called after every evaluation; True ends the search with the best so far.
     """
-    largest = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
-    errors, settled = search_pairs(
-        lambda groups, rows: mean_error(problem, groups, rows), largest, GRID_POINTS, 2.0, should_stop
+    max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
+    errors_by_pair, is_settled = search_pairs(
+        lambda groups, rows: compute_mean_error(problem, groups, rows),
+        max_bounds,
+        GRID_POINTS,
+        2.0,
+        should_stop,
     )
-    best = min(errors, key=errors.__getitem__)
-    error, releases = min((problem.error_of_nothing, False), (errors[best], True))
+    best = min(errors_by_pair, key=errors_by_pair.__getitem__)
+    error, is_release_best = min((problem.error_of_nothing, False), (errors_by_pair[best], True))
     certificate = None
-    if len(errors) == largest[0] * largest[1]:
-        approximation = APPROXIMATE if max(largest) > 1 else ""
+    if len(errors_by_pair) == max_bounds[0] * max_bounds[1]:
+        approximation = APPROXIMATE if max(max_bounds) > 1 else ""
         certificate = Certificate(error, error, "every pair was tried", approximation)
-        stop_reason = f"All {len(errors):,} pairs were tried."
+        stop_reason = f"All {len(errors_by_pair):,} pairs were tried."
         opening = "Publishing the middle of the range is best."
     else:
-        pairs = wording.counted(len(errors), "pair")
-        stop_reason = f"{'Best' if settled else 'Stopped: best'} of {pairs} tried, without a proof."
+        pairs = wording.counted(len(errors_by_pair), "pair")
+        stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs} tried, without a proof."
         opening = "No pair tried is better than publishing the middle of the range."
-    if not releases:
+    if not is_release_best:
         best, stop_reason = (0, 0), f"{opening} {stop_reason}"
-    return PairChoice(best[0], float(best[1]), error, certificate, len(errors), stop_reason, settled)
+    return PairChoice(
+        best[0], float(best[1]), error, certificate, len(errors_by_pair), stop_reason, is_settled
+    )
 
 
 # --- the mean squared error of a noisy ratio ------------------------------------------------------------------
@@ -244,12 +253,12 @@ BLOCK = 1 << 16
 """Entries of a block, in the processor's cache."""
 
 
-def laplace_squares(
+def compute_laplace_squares(
     sums: FloatArray,
     rows: FloatArray,
     scale: float,
     half_range: float,
-    truth: FloatArray,
+    true_means: FloatArray,
     *,
     is_split: bool = False,
 ) -> FloatArray:
@@ -261,18 +270,21 @@ def laplace_squares(
         scale: Scale b of the noise on the two entries of each group, or of the sum if it is split; above 0, in the unit
             of values.
         half_range: Half of the range, h.
-        truth: True mean minus the middle of the range, shape (n,).
+        true_means: True mean minus the middle of the range, shape (n,).
         is_split: True if sum and rows have independent noise; that of the rows then has the scale b / h.
     """
     unit = scale / half_range if is_split else scale / (2.0 * half_range)
-    x, n, mean = sums / (half_range * unit), rows / unit, truth / half_range
+    x, n, mean = sums / (half_range * unit), rows / unit, true_means / half_range
     blocks = [
-        _laplace(x[i, None], n[i, None], mean[i, None], MIN_ROWS / unit, is_split) for i in _blocks(sums.size)
+        _integrate_laplace(x[i, None], n[i, None], mean[i, None], MIN_ROWS / unit, is_split)
+        for i in _list_blocks(sums.size)
     ]
     return np.concatenate(blocks) * half_range**2
 
 
-def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float, is_split: bool) -> FloatArray:
+def _integrate_laplace(
+    x: FloatArray, n: FloatArray, true_means: FloatArray, min_rows: float, is_split: bool
+) -> FloatArray:
     """Return the mean squared error in scaled units: sums over h g, rows over g, means over h, shape (n, 1) each."""
     tail_nodes, by_tail = _laguerre_rule()
     share, by_share = _legendre_rule()
@@ -289,62 +301,69 @@ def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float, i
     size = np.zeros_like(noise) if is_split else np.abs(noise)
     divisor = np.maximum(n + noise, min_rows)
     # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this shift.
-    shift = x - truth * divisor
-    up, up_square = _tail_integrals(divisor - x, size)
-    down, down_square = _tail_integrals(divisor + x, size)
+    shift = x - true_means * divisor
+    up, up_square = _integrate_tails(divisor - x, size)
+    down, down_square = _integrate_tails(divisor + x, size)
     square = (up_square + down_square + 2.0 * shift * (up - down) + shift * shift) / (divisor * divisor)
     # The density of T is (|T| + 1) exp(-|T|) / 4, or exp(-|T|) / 2; the exponential is part of the weights.
     return np.asarray(np.einsum("ij,ij->i", square, weight * (0.5 if is_split else (size + 1.0) / 4.0)))
 
 
-def _tail_integrals(end: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the integrals from 0 to ``end`` of P(D > y) and of 2 y P(D > y), for D given |T| = ``size``.
+def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the integrals from 0 to ``ends`` of P(D > y) and of 2 y P(D > y), for D given |T| = ``noise_sizes``.
 
     E clamp(D; -a, b) is the first at b minus that at a; E clamp^2 is the sum of the second at both, also for negative a
     or b.
     """
-    far = np.abs(end)
-    inside = np.minimum(far, size)
+    far = np.abs(ends)
+    inside = np.minimum(far, noise_sizes)
     beyond = far - inside
-    density = 1.0 / (size + 1.0)
+    density = 1.0 / (noise_sizes + 1.0)
     passed = -np.expm1(-beyond)
     once = inside / 2.0 - inside**2 * density / 4.0 + density * passed / 2.0
     twice = inside**2 / 2.0 - inside**3 * density / 3.0 + passed - density * beyond * (1.0 - passed)
-    negative = end < 0.0
+    negative = ends < 0.0
     return np.where(negative, once - far, once), np.where(negative, far * far - twice, twice)
 
 
-def normal_squares(
+def compute_normal_squares(
     sums: FloatArray,
     rows: FloatArray,
-    variance: FloatArray,
-    rows_noise: float,
+    sum_variances: FloatArray,
+    rows_noise_deviation: float,
     half_range: float,
-    truth: FloatArray,
+    true_means: FloatArray,
 ) -> FloatArray:
     """Return the mean squared error of the ratio if sum and rows are normal and independent, shape of ``sums``.
 
     Args:
         sums: Mean of the sum of values less the middle of their range, shape (n,).
         rows: Number of rows, before noise, shape (n,).
-        variance: Variance of the noisy sum, above 0, shape (n,).
-        rows_noise: Standard deviation of the noise of the rows, above 0.
+        sum_variances: Variance of the noisy sum, above 0, shape (n,).
+        rows_noise_deviation: Standard deviation of the noise of the rows, above 0.
         half_range: Half of the range.
-        truth: True mean minus the middle of the range, shape (n,).
+        true_means: True mean minus the middle of the range, shape (n,).
     """
     blocks = [
-        _normal(sums[i, None], rows[i, None], variance[i, None], truth[i, None], rows_noise, half_range)
-        for i in _blocks(sums.size)
+        _integrate_normal(
+            sums[i, None],
+            rows[i, None],
+            sum_variances[i, None],
+            true_means[i, None],
+            rows_noise_deviation,
+            half_range,
+        )
+        for i in _list_blocks(sums.size)
     ]
     return np.concatenate(blocks)
 
 
-def _normal(
+def _integrate_normal(
     sums: FloatArray,
     rows: FloatArray,
-    variance: FloatArray,
-    truth: FloatArray,
-    spread: float,
+    sum_variances: FloatArray,
+    true_means: FloatArray,
+    rows_noise_deviation: float,
     half_range: float,
 ) -> FloatArray:
     """Return the mean squared error by a Gauss-Legendre rule over the noise of the rows; arguments of shape (n, 1)."""
@@ -354,25 +373,25 @@ def _normal(
     end = MAX_SCALES / 4.0
     # From -9 to 9 standard deviations of the rows, split where N reaches its minimum and in the middle of the longer
     # part.
-    turn = np.clip((MIN_ROWS - rows) / spread, -end, end)
+    turn = np.clip((MIN_ROWS - rows) / rows_noise_deviation, -end, end)
     split = np.where(turn > 0.0, (turn - end) / 2.0, (turn + end) / 2.0)
     first_edge, second_edge = np.minimum(turn, split), np.maximum(turn, split)
     edges = [np.full_like(turn, -end), first_edge, second_edge, np.full_like(turn, end)]
     nodes = np.concatenate([a + (b - a) * share for a, b in pairwise(edges)], axis=1)
     weights = np.concatenate([(b - a) * by_share for a, b in pairwise(edges)], axis=1)
     weights *= np.exp(-0.5 * nodes**2) / math.sqrt(2.0 * math.pi)
-    divisor = np.maximum(rows + spread * nodes, MIN_ROWS)
-    mean, deviation = sums / divisor, np.sqrt(variance) / divisor
+    divisor = np.maximum(rows + rows_noise_deviation * nodes, MIN_ROWS)
+    mean, deviation = sums / divisor, np.sqrt(sum_variances) / divisor
     # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
     low, high = (np.clip(end / deviation, -1e2, 1e2) for end in (-half_range - mean, half_range - mean))
     share_below, share_above = ndtr(low), ndtr(-high)
     inside = np.maximum(1.0 - share_below - share_above, 0.0)
     at_low, at_high = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (low, high))
     # E (clamp - truth)^2: the parts above, below and inside the range.
-    shift = mean - truth
+    shift = mean - true_means
     square = (
-        (half_range - truth) ** 2 * share_above
-        + (half_range + truth) ** 2 * share_below
+        (half_range - true_means) ** 2 * share_above
+        + (half_range + true_means) ** 2 * share_below
         + (shift**2 + deviation**2) * inside
         - 2.0 * shift * deviation * (at_high - at_low)
         - deviation**2 * (high * at_high - low * at_low)
@@ -380,10 +399,10 @@ def _normal(
     return np.asarray(np.einsum("ij,ij->i", np.maximum(square, 0.0), weights))
 
 
-def _blocks(number: int) -> list[slice]:
+def _list_blocks(num_groups: int) -> list[slice]:
     """Return slices that divide the groups into blocks which fit the processor's cache."""
     step = max(1, BLOCK // (4 * NODES))
-    return [slice(start, start + step) for start in range(0, number, step)]
+    return [slice(start, start + step) for start in range(0, num_groups, step)]
 
 
 @functools.cache

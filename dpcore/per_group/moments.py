@@ -21,32 +21,32 @@ class GroupMoments:
     """The exact first two moments of every group's release minus its true value, shape (num_entries,).
 
     Attributes:
-        clipped: Amount that L-infinity cuts away; the bias is -(clipped + left_out). For sums of any sign both can be
-            negative.
-        left_out: Mean amount, after clipping, that L0 leaves out.
-        sampling_variance: Variance from the random choice of groups.
+        clipped_amounts: Amount that L-infinity cuts away; the bias is minus the sum of both. For sums of any sign both
+            can be negative.
+        left_out_amounts: Mean amount, after clipping, that L0 leaves out.
+        sampling_variances: Variance from the random choice of groups.
         noise_variance: Variance of the noise, the same in every group.
     """
 
-    clipped: FloatArray
-    left_out: FloatArray
-    sampling_variance: FloatArray
+    clipped_amounts: FloatArray
+    left_out_amounts: FloatArray
+    sampling_variances: FloatArray
     noise_variance: float
 
     @property
-    def bias(self) -> FloatArray:
+    def biases(self) -> FloatArray:
         """Return the mean of the release minus the true value; at most 0, except for sums of any sign."""
-        return -(self.clipped + self.left_out)
+        return -(self.clipped_amounts + self.left_out_amounts)
 
     @property
-    def variance(self) -> FloatArray:
+    def variances(self) -> FloatArray:
         """Return the variance of the release."""
-        return self.sampling_variance + self.noise_variance
+        return self.sampling_variances + self.noise_variance
 
     @property
     def mean_squares(self) -> FloatArray:
         """Return the mean squared error."""
-        return (self.clipped + self.left_out) ** 2 + self.variance
+        return (self.clipped_amounts + self.left_out_amounts) ** 2 + self.variances
 
 
 def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:
@@ -62,16 +62,16 @@ def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float
     drop_probability = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
     clipped = np.clip(amounts, -max_amount, max_amount)
     return GroupMoments(
-        clipped=problem.per_group(amounts - clipped),
-        left_out=problem.per_group(drop_probability * clipped),
-        sampling_variance=problem.per_group(keep_probability * drop_probability * clipped**2),
+        clipped_amounts=problem.sum_by_group(amounts - clipped),
+        left_out_amounts=problem.sum_by_group(drop_probability * clipped),
+        sampling_variances=problem.sum_by_group(keep_probability * drop_probability * clipped**2),
         noise_variance=float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2,
     )
 
 
-def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
-    """Return the problem's objective under a pair of bounds; arguments as `moments`."""
-    return problem.error(compute_moments(problem, max_groups, max_amount).mean_squares)
+def compute_pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
+    """Return the problem's objective under a pair of bounds; arguments as `compute_moments`."""
+    return problem.combine_errors(compute_moments(problem, max_groups, max_amount).mean_squares)
 
 
 @dataclass(frozen=True)
@@ -82,31 +82,31 @@ class ErrorParts:
     the left-out amount; bias^2 is divided between the two in proportion to these.
 
     Attributes:
-        clipped: From L-infinity.
-        left_out: From L0, the bias.
+        clipping: From L-infinity.
+        omission: From L0, the bias.
         sampling: From L0, the random choice of groups.
         noise: From the noise.
     """
 
-    clipped: float
-    left_out: float
+    clipping: float
+    omission: float
     sampling: float
     noise: float
 
     @property
     def total(self) -> float:
         """Return the error."""
-        return self.clipped + self.left_out + self.sampling + self.noise
+        return self.clipping + self.omission + self.sampling + self.noise
 
 
-def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
-    """Return the parts of the problem's objective under a pair of bounds; arguments as `moments`."""
+def compute_error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
+    """Return the parts of the problem's objective under a pair of bounds; arguments as `compute_moments`."""
     m = compute_moments(problem, max_groups, max_amount)
     share = problem.parameters.divide_weights(m.mean_squares, problem.weights)
-    lost_amounts = m.clipped + m.left_out
+    lost_amounts = m.clipped_amounts + m.left_out_amounts
     return ErrorParts(
-        clipped=float(share @ (m.clipped * lost_amounts)),
-        left_out=float(share @ (m.left_out * lost_amounts)),
-        sampling=float(share @ m.sampling_variance),
+        clipping=float(share @ (m.clipped_amounts * lost_amounts)),
+        omission=float(share @ (m.left_out_amounts * lost_amounts)),
+        sampling=float(share @ m.sampling_variances),
         noise=float(share.sum()) * m.noise_variance,
     )

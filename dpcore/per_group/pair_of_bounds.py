@@ -20,7 +20,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse
 from dpcore.common.progress import ShouldStop, never
-from dpcore.per_group.moments import pair_error
+from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 from dpcore.per_group.passes import IntervalMinimum, Passes, SortedPairs
 
@@ -66,7 +66,7 @@ class PairChoice:
 
 def best_pair(
     problem: PerGroupProblem,
-    facet: SortedPairs | None = None,
+    sorted_pairs: SortedPairs | None = None,
     *,
     tolerance: float = TOLERANCE,
     max_passes: int = 5_000,
@@ -76,7 +76,7 @@ def best_pair(
 
     Args:
         problem: The problem. L-infinity is an integer for rows and distinct users, real for a sum.
-        facet: The pairs, already sorted, if several problems share them; its amounts must be the problem's.
+        sorted_pairs: The pairs, already sorted, if several problems share them; its amounts must be the problem's.
         tolerance: Relative gap at which a search over real L-infinity stops; integer ones are solved exactly.
         max_passes: Passes after which the search ends with the gap that it has.
         should_stop: Called after every pass; True ends the search with its present gap.
@@ -89,51 +89,57 @@ def best_pair(
     """
     if problem.parameters.statistic is Statistic.MEAN:
         raise refuse("means have a search of their own", "", "Use best_mean_pair")
-    facet = SortedPairs.from_problem(problem) if facet is None else facet
-    passes = Passes(problem.parameters, problem.weights, facet)
+    sorted_pairs = SortedPairs.from_problem(problem) if sorted_pairs is None else sorted_pairs
+    passes = Passes(problem.parameters, problem.weights, sorted_pairs)
     is_integer, error_of_nothing = problem.parameters.statistic.is_integer, problem.error_of_nothing
     search = _Search(passes, error_of_nothing, is_integer, ROUNDING if is_integer else tolerance)
-    only_one = is_integer and passes.largest_amount == 1.0  # One pass settles it, which a guess would double.
-    if facet.amounts.size > MIN_SAMPLED_ENTRIES and not only_one and not should_stop():
-        guess = _guess_pair(problem, facet)
+    has_one_amount = (
+        is_integer and passes.largest_amount == 1.0
+    )  # One pass settles it, which a guess would double.
+    if sorted_pairs.amounts.size > MIN_SAMPLED_ENTRIES and not has_one_amount and not should_stop():
+        guess = _guess_pair(problem, sorted_pairs)
         if guess.max_groups:
             amount = min(guess.amount, passes.largest_amount)
             search.add(amount, amount, (guess.max_groups, guess.max_groups))
     search.begin()
     while search.is_open and passes.num_passes < max_passes and not should_stop():
         search.split()
-    best, count = search.best, f"{passes.num_passes:,} passes over the pairs"
+    best, passes_text = search.best, f"{passes.num_passes:,} passes over the pairs"
     # Computed from the pairs themselves, by another formula than that of the pass.
-    value = pair_error(problem, best.max_groups, best.amount) if best.max_groups else error_of_nothing
+    error = compute_pair_error(problem, best.max_groups, best.amount) if best.max_groups else error_of_nothing
     certificate = Certificate(
-        value,
-        min(value, search.lower_bound),
+        error,
+        min(error, search.lower_bound),
         f"every number of groups and, by intervals, every {'whole' if is_integer else 'real'} L-infinity is covered",
     )
     if search.is_open:
-        stop_reason = f"Stopped after {count}; the certificate has the gap."
+        stop_reason = f"Stopped after {passes_text}; the certificate has the gap."
     elif not best.max_groups:
         stop_reason = "Nothing useful can be released: publishing 0 is best."
     else:
         claim = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
-        stop_reason = f"{claim}: {count}."
+        stop_reason = f"{claim}: {passes_text}."
     return PairChoice(
-        best.max_groups, best.amount, value, certificate, passes.num_passes, stop_reason, not search.is_open
+        best.max_groups, best.amount, error, certificate, passes.num_passes, stop_reason, not search.is_open
     )
 
 
-def _guess_pair(problem: PerGroupProblem, facet: SortedPairs) -> IntervalMinimum:
+def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> IntervalMinimum:
     """Return a pair near the best, from a sample of the groups; it saves time and is not part of the proof."""
     pairs = problem.pairs
     num_occupied = int(pairs.group_codes.max()) + 1
-    step = -(-2 * facet.amounts.size // MIN_SAMPLED_ENTRIES)
+    step = -(-2 * sorted_pairs.amounts.size // MIN_SAMPLED_ENTRIES)
     # Groups at even steps in the order of their sizes, so that small and large ones are among them.
-    sample = np.sort(np.argsort(problem.totals[:num_occupied], kind="stable")[step // 2 :: step])
-    if not np.any(problem.totals[sample]):
+    sampled_groups = np.sort(np.argsort(problem.totals[:num_occupied], kind="stable")[step // 2 :: step])
+    if not np.any(problem.totals[sampled_groups]):
         return IntervalMinimum(math.inf, 0)
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
-    weights = np.r_[problem.weights[sample] * (num_occupied / sample.size), problem.weights[num_occupied:]]
-    passes = Passes(problem.parameters, weights, facet.select_groups(sample, pairs.num_entries))
+    weights = np.r_[
+        problem.weights[sampled_groups] * (num_occupied / sampled_groups.size), problem.weights[num_occupied:]
+    ]
+    passes = Passes(
+        problem.parameters, weights, sorted_pairs.select_groups(sampled_groups, pairs.num_entries)
+    )
     search = _Search(passes, problem.error_of_nothing, problem.parameters.statistic.is_integer, 1e-3)
     search.begin()
     while search.is_open and passes.num_passes < 100:
@@ -152,7 +158,7 @@ class _Search:
         self.passes, self.tolerance, self.is_integer = passes, tolerance, is_integer
         self.best = IntervalMinimum(error_of_nothing, 0)
         self.heap: list[tuple[float, float, float, IntervalMinimum]] = []
-        self.distinct = np.zeros(0) if is_integer else np.unique(passes.facet.amounts)
+        self.distinct_amounts = np.zeros(0) if is_integer else np.unique(passes.pairs.amounts)
 
     def begin(self) -> None:
         """Add the whole range of L-infinity, as one interval or as three around the guess."""
@@ -174,29 +180,29 @@ class _Search:
     @property
     def lower_bound(self) -> float:
         """Return a lower bound on the error of every pair."""
-        return min(self.best.value, self.heap[0][0]) if self.heap else self.best.value
+        return min(self.best.bound, self.heap[0][0]) if self.heap else self.best.bound
 
     @property
     def is_open(self) -> bool:
         """Return True if an interval may still contain a better pair."""
-        return bool(self.heap) and self.heap[0][0] < self.best.value * (1.0 - self.tolerance)
+        return bool(self.heap) and self.heap[0][0] < self.best.bound * (1.0 - self.tolerance)
 
-    def add(self, low: float, high: float, window: tuple[int, int] | None) -> None:
+    def add(self, low: float, high: float, group_window: tuple[int, int] | None) -> None:
         """Evaluate one L-infinity, or bound an interval and keep it if it may contain a better pair."""
         if low > high:
             return
-        lowest = self.passes.find_minimum(low, high, self.best.value, window)
-        if not lowest.max_groups:
+        interval_minimum = self.passes.find_minimum(low, high, self.best.bound, group_window)
+        if not interval_minimum.max_groups:
             return
         if low == high:  # The bound is the error itself.
-            self.best = lowest
+            self.best = interval_minimum
         else:
-            heapq.heappush(self.heap, (lowest.value, low, high, lowest))
+            heapq.heappush(self.heap, (interval_minimum.bound, low, high, interval_minimum))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
         _, low, high, interval = heapq.heappop(self.heap)
-        window = interval.window
+        window = interval.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
         # one where its bound is smallest, away from the ends.
         is_wide = high > 2.0 * low
@@ -214,11 +220,11 @@ class _Search:
         else:
             # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square
             # is exact.
-            first, end = (int(x) for x in np.searchsorted(self.distinct, (low, high), side="right"))
-            end -= int(end > 0 and self.distinct[end - 1] == high)
+            first, end = (int(x) for x in np.searchsorted(self.distinct_amounts, (low, high), side="right"))
+            end -= int(end > 0 and self.distinct_amounts[end - 1] == high)
             if first < end:
-                index = min(max(int(np.searchsorted(self.distinct, midpoint)), first), end - 1)
-                midpoint = float(self.distinct[index])
+                index = min(max(int(np.searchsorted(self.distinct_amounts, midpoint)), first), end - 1)
+                midpoint = float(self.distinct_amounts[index])
             elif not self.passes.is_rooted and not self.passes.is_signed:
                 self.add(interval.amount, interval.amount, window)
                 return
@@ -234,18 +240,18 @@ class _Search:
 
 
 def search_pairs(
-    error: Callable[[int, int], float],
-    largest: tuple[int, int],
-    points: tuple[int, int],
+    compute_error: Callable[[int, int], float],
+    max_bounds: tuple[int, int],
+    grid_shape: tuple[int, int],
     ratio: float,
     should_stop: ShouldStop = never,
 ) -> tuple[dict[tuple[int, int], float], bool]:
     """Evaluate all pairs if they are few, else a grid, and steps of decreasing size around the best pair.
 
     Args:
-        error: The error of a pair (L0, L-infinity).
-        largest: The largest value of both; the smallest is 1.
-        points: Number of values of both in the grid.
+        compute_error: The error of a pair (L0, L-infinity).
+        max_bounds: The largest value of both; the smallest is 1.
+        grid_shape: Number of values of both in the grid.
         ratio: First ratio of the steps, above 1. It falls when no step helps.
         should_stop: Called before every evaluation but the first; True ends the search.
 
@@ -253,35 +259,35 @@ def search_pairs(
         The errors of the evaluated pairs, and True if the search was not stopped. Then no neighbour of the best pair
         is better.
     """
-    errors: dict[tuple[int, int], float] = {}
+    errors_by_pair: dict[tuple[int, int], float] = {}
     is_stopped = False
 
-    def evaluate(groups: int, amount: int) -> float:
+    def evaluate(max_groups: int, amount: int) -> float:
         """Return the error of a pair, computed once; infinity if it is new and the search was stopped."""
         nonlocal is_stopped
-        pair = groups, amount
-        if pair not in errors:
-            is_stopped = is_stopped or (bool(errors) and should_stop())
+        pair = max_groups, amount
+        if pair not in errors_by_pair:
+            is_stopped = is_stopped or (bool(errors_by_pair) and should_stop())
             if is_stopped:
                 return math.inf
-            errors[pair] = error(*pair)
-        return errors[pair]
+            errors_by_pair[pair] = compute_error(*pair)
+        return errors_by_pair[pair]
 
-    if math.prod(largest) <= MAX_ENUMERATED:
-        grid = product(range(1, largest[0] + 1), range(1, largest[1] + 1))
+    if math.prod(max_bounds) <= MAX_ENUMERATED:
+        grid = product(range(1, max_bounds[0] + 1), range(1, max_bounds[1] + 1))
     else:
-        grid = product(space_evenly(largest[0], points[0]), space_evenly(largest[1], points[1]))
+        grid = product(space_evenly(max_bounds[0], grid_shape[0]), space_evenly(max_bounds[1], grid_shape[1]))
     for groups, amount in grid:
         evaluate(groups, amount)
     while not is_stopped:
-        best = min(errors, key=errors.__getitem__)
-        best_error = errors[best]
-        steps = product(_step_from(best[0], ratio, largest[0]), _step_from(best[1], ratio, largest[1]))
+        best = min(errors_by_pair, key=errors_by_pair.__getitem__)
+        best_error = errors_by_pair[best]
+        steps = product(_step_from(best[0], ratio, max_bounds[0]), _step_from(best[1], ratio, max_bounds[1]))
         if min(evaluate(groups, amount) for groups, amount in steps) >= best_error:
             if ratio == MIN_RATIO:
                 break
             ratio = math.sqrt(ratio) if ratio > 1.001 else MIN_RATIO
-    return errors, not is_stopped
+    return errors_by_pair, not is_stopped
 
 
 def _step_from(bound: int, ratio: float, largest: int) -> list[int]:

@@ -164,7 +164,7 @@ class UserGroupPairs:
         return num_occupied + (num_occupied < self.num_groups)
 
     @cached_property
-    def times(self) -> FloatArray:
+    def multiplicities(self) -> FloatArray:
         """Return the number of groups that each entry represents, shape (num_entries,); they sum to num_groups."""
         times = np.ones(self.num_entries)
         times[-1] += self.num_groups - self.num_entries

@@ -444,24 +444,26 @@ class PerGroupProblem:
     @cached_property
     def totals(self) -> FloatArray:
         """Return the true value of every group, shape (num_entries,); of a mean its rows."""
-        return self.per_group(self.amounts)
+        return self.sum_by_group(self.amounts)
 
     @cached_property
     def weights(self) -> FloatArray:
         """Return each entry's weight, shape (num_entries,): of its RMSE if the objective is rooted, else of its MSE."""
-        return self.parameters.group_weights(self.totals, self.pairs.times) * self.pairs.times
+        return (
+            self.parameters.group_weights(self.totals, self.pairs.multiplicities) * self.pairs.multiplicities
+        )
 
     @property
     def num_groups(self) -> int:
         """Return the number of groups on the public list, including groups without rows."""
         return self.pairs.num_groups
 
-    def per_group(self, of_pairs: FloatArray) -> FloatArray:
+    def sum_by_group(self, pair_amounts: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""
         number = self.pairs.num_entries
-        return np.bincount(self.pairs.group_codes, weights=of_pairs, minlength=number).astype(np.float64)
+        return np.bincount(self.pairs.group_codes, weights=pair_amounts, minlength=number).astype(np.float64)
 
-    def error(self, mean_squares: FloatArray) -> float:
+    def combine_errors(self, mean_squares: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""
         return self.parameters.combine_errors(mean_squares, self.weights)
 
@@ -469,8 +471,8 @@ class PerGroupProblem:
     def error_of_nothing(self) -> float:
         """Return the error of publishing 0 for every group, or the middle of the range for a mean."""
         if self.parameters.statistic is Statistic.MEAN:
-            return self.error(self.centred_means**2)
-        return self.error(self.totals**2)
+            return self.combine_errors(self.centred_means**2)
+        return self.combine_errors(self.totals**2)
 
     @cached_property
     def range_middle(self) -> float:
@@ -482,5 +484,5 @@ class PerGroupProblem:
     def centred_means(self) -> FloatArray:
         """Return every group's true mean less the middle of the range, shape (num_entries,); 0 without rows."""
         assert self.pairs.sums is not None
-        centred = self.per_group(self.pairs.sums - self.range_middle * self.pairs.rows)
+        centred = self.sum_by_group(self.pairs.sums - self.range_middle * self.pairs.rows)
         return centred / np.maximum(self.totals, 1.0)

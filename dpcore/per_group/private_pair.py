@@ -74,8 +74,8 @@ POWER = 2
 """Pairs have the weight D^-POWER."""
 MECHANISM = "exponential mechanism"
 EXPECTED_EXCESS = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
-"""Public figures and their excess; see `expected_excess`."""
-_FAR = 2**61
+"""Public figures and their excess; see `find_expected_excess`."""
+_MAX_MAGNITUDE = 2**61
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class PrivatePairProblem:
         return np.repeat(groups, amounts.size), np.tile(amounts, groups.size)
 
     @cached_property
-    def _weights(self) -> IntArray:
+    def _pair_norms(self) -> IntArray:
         """Return D = l C of every pair, below 2^40."""
         groups, amounts = self.candidates
         return np.asarray(groups * amounts)
@@ -166,7 +166,7 @@ class PrivatePairProblem:
         return self.neighbours is Neighbours.REPLACE_USER
 
     @cached_property
-    def noise(self) -> FloatArray:
+    def total_noise(self) -> FloatArray:
         """Return N, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
         groups, amounts = self.candidates
         sensitivity = self.parameters.pair_sensitivity(groups, amounts * self.unit)
@@ -175,27 +175,27 @@ class PrivatePairProblem:
     @cached_property
     def log_prior(self) -> FloatArray:
         """Return the log weight of every pair, the largest 0."""
-        return np.asarray(-POWER * np.log(self._weights.astype(np.float64)))
+        return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
 
-    def kept_amounts(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
+    def sum_kept_amounts(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
         """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
-        k, shares = self.kept_by_groups(pairs)
+        k, shares = self.sum_kept_by_groups(pairs)
         # Python's integers have no limit, so sums of any size are exact.
         return self.combine_shares(k.astype(object), shares.astype(object))
 
-    def kept_by_groups(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
+    def sum_kept_by_groups(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return the total of min(a, C) over users in k groups, for each L-infinity C of the grid, in units.
 
         Returns:
             Distinct numbers of groups k per user, ascending, shape (n,); and sums of min(a, C) over their users, shape
             (n, C).
         """
-        user_groups, pair_amounts, times = self._pair_table(pairs)
+        user_groups, pair_amounts, times = self._build_pair_table(pairs)
         order = np.argsort(user_groups, kind="stable")
         k, first = np.unique(user_groups[order], return_index=True)
         pair_amounts, times = pair_amounts[order], times[order]
         # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
-        if float(np.dot(pair_amounts.astype(np.float64), times)) >= _FAR:
+        if float(np.dot(pair_amounts.astype(np.float64), times)) >= _MAX_MAGNITUDE:
             pair_amounts, times = pair_amounts.astype(object), times.astype(object)
         amounts = np.unique(self.candidates[1])
         sums = [
@@ -203,17 +203,19 @@ class PrivatePairProblem:
         ]
         return k, np.stack(sums, axis=-1)
 
-    def combine_shares(self, k: npt.NDArray[Any], shares: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return K of every pair of bounds, shape (..., c), from `kept_by_groups`, shape (..., n, C)."""
+    def combine_shares(self, user_groups: npt.NDArray[Any], kept_sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return K of every pair of bounds, shape (..., c), from `sum_kept_by_groups`, shape (..., n, C)."""
         groups, amounts = self.candidates
         columns = np.searchsorted(np.unique(amounts), amounts)
         totals = [
-            (shares[..., column] * RESOLUTION * np.minimum(k, max_groups) // k).sum(axis=-1)
+            (kept_sums[..., column] * RESOLUTION * np.minimum(user_groups, max_groups) // user_groups).sum(
+                axis=-1
+            )
             for column, max_groups in zip(columns.tolist(), groups.tolist(), strict=True)
         ]
         return np.stack(totals, axis=-1)
 
-    def _pair_table(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
+    def _build_pair_table(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
         """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
         if isinstance(pairs, PairSizes):
             user_groups, times = pairs.groups, pairs.pairs
@@ -229,49 +231,49 @@ class PrivatePairProblem:
             amounts = np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
         return user_groups, amounts, times
 
-    def distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
+    def compute_distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """Return s of every pair in steps; None means data without users. Computed from private data."""
         kept_amounts = (
-            np.zeros(self._weights.size, dtype=object) if pairs is None else self.kept_amounts(pairs)
+            np.zeros(self._pair_norms.size, dtype=object) if pairs is None else self.sum_kept_amounts(pairs)
         )
         return [int(distance) for distance in self.score_distances(kept_amounts)]
 
     def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the score s of every pair in steps, from K of every pair; both of shape (..., c)."""
-        weights = self._weights
+        pair_norms = self._pair_norms
         unit, price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
         public_costs = [
             round((Fraction(float(n)) / unit + price * int(w)) * RESOLUTION)
-            for n, w in zip(self.noise, weights, strict=True)
+            for n, w in zip(self.total_noise, pair_norms, strict=True)
         ]
-        level: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
+        costs: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
         # The same integers either way; machine words if all differences fit.
-        if np.abs(level).max() < _FAR:
-            level = level.astype(np.int64)
+        if np.abs(costs).max() < _MAX_MAGNITUDE:
+            costs = costs.astype(np.int64)
         groups, amounts = self.candidates
-        scores = np.zeros_like(level)
-        for i in range(weights.size):
+        scores = np.zeros_like(costs)
+        for i in range(pair_norms.size):
             overlap = np.minimum(groups, groups[i]) * np.minimum(amounts, amounts[i])
-            difference_bounds = np.maximum(weights, weights[i]) - overlap
+            difference_bounds = np.maximum(pair_norms, pair_norms[i]) - overlap
             if self._replaces_user:
-                difference_bounds = weights + weights[i] - 2 * overlap
+                difference_bounds = pair_norms + pair_norms[i] - 2 * overlap
             is_other = difference_bounds > 0  # 0 for the pair itself alone.
             if is_other.any():
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
                 scores[..., i] = (
-                    (level[..., i, None] - level[..., is_other]) // difference_bounds[is_other]
+                    (costs[..., i, None] - costs[..., is_other]) // difference_bounds[is_other]
                 ).max(axis=-1)
         return scores
 
-    def scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
+    def compute_scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         per_unit = 2.0 * self.sensitivity / self.epsilon
         return [
-            round(per_unit * float(w)) - max(min(int(s), _FAR), -_FAR)
-            for w, s in zip(self.log_prior, self.distances(pairs), strict=True)
+            round(per_unit * float(w)) - max(min(int(s), _MAX_MAGNITUDE), -_MAX_MAGNITUDE)
+            for w, s in zip(self.log_prior, self.compute_distances(pairs), strict=True)
         ]
 
 
@@ -287,17 +289,17 @@ def compute_probabilities(
     problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None
 ) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
-    scores = np.array([float(s) for s in problem.scores(pairs)])
+    scores = np.array([float(s) for s in problem.compute_scores(pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
 
 def compute_errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
     """Return F of every pair in the statistic's unit, with amounts rounded to units; computed from private data."""
-    kept_amounts = np.array([float(k) / RESOLUTION for k in problem.kept_amounts(pairs)])
-    _, amounts, times = problem._pair_table(pairs)
+    kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(pairs)])
+    _, amounts, times = problem._build_pair_table(pairs)
     return np.asarray(
-        (float(np.dot(amounts.astype(np.float64), times)) - kept_amounts) * problem.unit + problem.noise
+        (float(np.dot(amounts.astype(np.float64), times)) - kept_amounts) * problem.unit + problem.total_noise
     )
 
 
@@ -336,27 +338,27 @@ def choose_pair(
         column: Name of the group column.
     """
 
-    def facts(epsilon: float) -> ReleaseFacts:
+    def build_facts(epsilon: float) -> ReleaseFacts:
         """Return the guarantee and mechanism of the choice for an epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
     selection = mechanisms.exponential_mechanism(
-        problem.scores(pairs),
+        problem.compute_scores(pairs),
         problem.sensitivity,
         problem.epsilon,
-        None if charge is None else lambda epsilon, _: charge(facts(epsilon)),
+        None if charge is None else lambda epsilon, _: charge(build_facts(epsilon)),
     )
     groups, amounts = problem.candidates
     return PrivatePair(
         int(groups[selection.index]),
         float(amounts[selection.index] * problem.unit),
-        facts(selection.epsilon),
+        build_facts(selection.epsilon),
         problem,
         column,
     )
 
 
-def expected_excess(problem: PrivatePairProblem) -> float | None:
+def find_expected_excess(problem: PrivatePairProblem) -> float | None:
     """Return the usual excess error of a private choice over the best pair, as a share, from the public figure alone.
 
     Measured on 13 tables of at least 1,000 users, for epsilon of the release from 0.3 to 10 and of the choice from 0.05
@@ -402,14 +404,14 @@ def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
 
 
 def pick_as_tuner(
-    problem: PerGroupProblem, keep_probability: Callable[[int], FloatArray] | None = None
+    problem: PerGroupProblem, compute_keep_probabilities: Callable[[int], FloatArray] | None = None
 ) -> tuple[int, int]:
     """Return the tuner's pair (L0, L-infinity); the objective of the problem is not used.
 
     Args:
         problem: The problem.
-        keep_probability: For privately selected groups, the probability of each group at an L0. The tuner then weighs
-            the errors that the groups would have if they were always released: dropped groups cost nothing.
+        compute_keep_probabilities: For privately selected groups, the probability of each group at an L0. The tuner
+            then weighs the errors that the groups would have if they were always released: dropped groups cost nothing.
 
     Raises:
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.
@@ -419,9 +421,13 @@ def pick_as_tuner(
     if problem.pairs.num_pairs > MAX_PAIRS:
         raise refuse(f"the rule takes at most {MAX_PAIRS:,} pairs")
 
-    def objective(pair: tuple[int, int]) -> float:
+    def compute_objective(pair: tuple[int, int]) -> float:
         """Return the mean of the groups' root mean squared errors, as the tuner weighs them."""
-        weights = problem.pairs.times if keep_probability is None else keep_probability(pair[0])
+        weights = (
+            problem.pairs.multiplicities
+            if compute_keep_probabilities is None
+            else compute_keep_probabilities(pair[0])
+        )
         total = float(weights.sum())
         return (
             float(weights @ np.sqrt(compute_moments(problem, *pair).mean_squares)) / total
@@ -429,4 +435,4 @@ def pick_as_tuner(
             else math.inf
         )
 
-    return min(list_tuner_candidates(problem), key=objective)
+    return min(list_tuner_candidates(problem), key=compute_objective)

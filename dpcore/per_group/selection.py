@@ -55,24 +55,24 @@ class SelectedGroups:
     """The release probability and error of every privately selected group; each of shape (num_entries,).
 
     Attributes:
-        keep_probability: Probability that the group is released.
-        error_kept: Mean squared error given that it is released, times that probability.
-        error_lost: t^2 times the probability that it is not.
+        keep_probabilities: Probability that the group is released.
+        released_squares: Mean squared error given that it is released, times that probability.
+        dropped_squares: t^2 times the probability that it is not.
     """
 
-    keep_probability: FloatArray
-    error_kept: FloatArray
-    error_lost: FloatArray
+    keep_probabilities: FloatArray
+    released_squares: FloatArray
+    dropped_squares: FloatArray
 
     @property
     def mean_squares(self) -> FloatArray:
         """Return the mean squared error; a group that is not released counts as 0."""
-        return self.error_kept + self.error_lost
+        return self.released_squares + self.dropped_squares
 
     @property
-    def expected_groups(self) -> float:
+    def num_expected_groups(self) -> float:
         """Return the expected number of released groups."""
-        return float(self.keep_probability.sum())
+        return float(self.keep_probabilities.sum())
 
 
 class Selection:
@@ -91,12 +91,12 @@ class Selection:
             raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
         self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
-        self.most_users = self.pairs.most_users
-        self.most_groups = int(self.pairs.user_group_counts.max())
+        self.max_users_per_group = self.pairs.max_users_per_group
+        self.max_groups_per_user = int(self.pairs.user_group_counts.max())
         self.largest_amount = float(self.pairs.amounts.max())
-        self.evaluations = 0
-        self._kept: dict[tuple[int, int], FloatArray] = {}
-        self._tables: dict[int, FloatArray] = {}
+        self.num_evaluations = 0
+        self._keep_probabilities: dict[tuple[int, int], FloatArray] = {}
+        self._rule_tables: dict[int, FloatArray] = {}
 
     def with_epsilon(self, epsilon: float) -> Selection:
         """Return the problem with another epsilon and the same shares of selection and noise."""
@@ -105,22 +105,24 @@ class Selection:
 
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
-        if max_groups not in self._tables:
-            self._tables[max_groups] = _table(self.parameters, max_groups, self.most_users)
-        return self._tables[max_groups]
+        if max_groups not in self._rule_tables:
+            self._rule_tables[max_groups] = _tabulate_rule(
+                self.parameters, max_groups, self.max_users_per_group
+            )
+        return self._rule_tables[max_groups]
 
-    def keep_probability(self, max_groups: int, rule_of: int | None = None) -> FloatArray:
+    def compute_keep_probabilities(self, max_groups: int, rule_max_groups: int | None = None) -> FloatArray:
         """Return the probability that each group is kept, shape (num_entries,).
 
         Args:
             max_groups: L0 of the users' sample.
-            rule_of: L0 of the rule; None for the same.
+            rule_max_groups: L0 of the rule; None for the same.
         """
-        key = max_groups, max_groups if rule_of is None else rule_of
-        if key not in self._kept:
+        key = max_groups, max_groups if rule_max_groups is None else rule_max_groups
+        if key not in self._keep_probabilities:
             moments = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(key[1]))
-            self._kept[key] = moments[0].keep_probability
-        return self._kept[key]
+            self._keep_probabilities[key] = moments[0].keep_probabilities
+        return self._keep_probabilities[key]
 
     def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
         """Return the release probability and error of every group under a pair of bounds.
@@ -129,84 +131,92 @@ class Selection:
             max_groups: L0, whole, at least 1.
             max_amount: L-infinity, above 0, in the statistic's unit.
         """
-        moments = self._moments(max_groups, max_groups, max_amount)
+        moments = self._compute_moments(max_groups, max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         return self._split_errors(moments, noise)
 
-    def _split_errors(self, moments: KeptMoments, noise: float) -> SelectedGroups:
-        """Return the groups' release probabilities and errors of released and of dropped groups, from the noise variance."""
-        share = moments.keep_probability
-        lost = (1.0 - share) * self.problem.totals**2
-        return SelectedGroups(share, moments.square + share * noise, lost)
+    def _split_errors(self, moments: KeptMoments, noise_variance: float) -> SelectedGroups:
+        """Build the release probabilities and errors of the groups from their moments and the noise variance."""
+        probabilities = moments.keep_probabilities
+        lost = (1.0 - probabilities) * self.problem.totals**2
+        return SelectedGroups(probabilities, moments.kept_squares + probabilities * noise_variance, lost)
 
-    def bound_vectors(self, missing: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
+    def bound_vectors(self, cut_amounts: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
         """Return the release probability and error of every group if only the selection uses a sample.
 
         Args:
-            missing: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
+            cut_amounts: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
             max_norm: T, on which the noise depends.
             max_groups: L0 of the selection.
         """
-        share = self.keep_probability(max_groups)
+        share = self.compute_keep_probabilities(max_groups)
         return self._split_errors(
-            KeptMoments(share, share * missing**2), float(self.parameters.norm_noise(max_norm)) ** 2
+            KeptMoments(share, share * cut_amounts**2), float(self.parameters.norm_noise(max_norm)) ** 2
         )
 
-    def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
+    def _compute_moments(
+        self, sample_max_groups: int, rule_max_groups: int, max_amount: float
+    ) -> KeptMoments:
         """Compute the groups' moments under a sample of one L0 and the rule of another, and cache the probabilities."""
-        self.evaluations += 1
+        self.num_evaluations += 1
         moments = compute_kept_moments(
-            self.pairs, sample, self.tabulate_rule(rule_of), max_amount, self.problem.totals
+            self.pairs,
+            sample_max_groups,
+            self.tabulate_rule(rule_max_groups),
+            max_amount,
+            self.problem.totals,
         )[0]
-        self._kept[sample, rule_of] = moments.keep_probability
+        self._keep_probabilities[sample_max_groups, rule_max_groups] = moments.keep_probabilities
         return moments
 
-    def error(self, max_groups: int, max_amount: float) -> float:
-        """Return the problem's objective under a pair of bounds; dropped groups count as 0. Arguments as `groups`."""
-        return self.problem.error(self.evaluate_groups(max_groups, max_amount).mean_squares)
+    def compute_error(self, max_groups: int, max_amount: float) -> float:
+        """Return the problem's objective under a pair of bounds; arguments as `evaluate_groups`."""
+        return self.problem.combine_errors(self.evaluate_groups(max_groups, max_amount).mean_squares)
 
-    def over_epsilon(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
+    def evaluate_over_epsilon(
+        self, epsilons: FloatArray, max_groups: int, max_amount: float
+    ) -> list[SelectedGroups]:
         """Return the release probability and error of every group at other epsilons, for a fixed pair of bounds.
 
         Args:
             epsilons: Budgets of selection and noise together, shape (n,).
-            max_groups: As `groups`.
-            max_amount: As `groups`.
+            max_groups: As `evaluate_groups`.
+            max_amount: As `evaluate_groups`.
         """
         variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        tables = np.array([_table(p, max_groups, self.most_users) for p in variants])
+        tables = np.array([_tabulate_rule(p, max_groups, self.max_users_per_group) for p in variants])
         moments = compute_kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
         noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
         return [self._split_errors(f, n) for f, n in zip(moments, noise, strict=True)]
 
-    def bound(self, groups: tuple[int, int], amounts: tuple[float, float]) -> float:
+    def compute_lower_bound(self, groups: tuple[int, int], amounts: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
         (a, b), (c, d) = groups, amounts
         t2 = self.problem.totals**2
         # The sample of b under the rule of a keeps at least as much as every pair in the box; below, the sample of a
         # under the rule of b keeps at most as much.
-        kept_most = self._moments(b, a, d)
+        kept_most = self._compute_moments(b, a, d)
         # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
-        gain = np.maximum(kept_most.keep_probability * t2 - kept_most.square, 0.0)
-        min_probability = self.keep_probability(a, b)
+        gain = np.maximum(kept_most.keep_probabilities * t2 - kept_most.kept_squares, 0.0)
+        min_probability = self.compute_keep_probabilities(a, b)
         noise = float(self.parameters.pair_noise(a, c)) ** 2
-        cut = self.problem.per_group(np.maximum(self.problem.amounts - d, 0.0))
+        cut = self.problem.sum_by_group(np.maximum(self.problem.amounts - d, 0.0))
         max_gain = np.maximum(t2 - cut**2, 0.0)
         if noise == 0.0:
-            return self.problem.error(t2 - gain)
+            return self.problem.combine_errors(t2 - gain)
         share = np.divide(gain, max_gain, out=np.zeros_like(gain), where=max_gain > 0.0)
         small_noise_squares = t2 - gain + noise * np.maximum(min_probability, share)
         large_noise_squares = t2 - np.minimum(gain, min_probability * max_gain) + noise * min_probability
-        return self.problem.error(
+        return self.problem.combine_errors(
             np.maximum(np.where(noise < max_gain, small_noise_squares, large_noise_squares), 0.0)
         )
 
 
-def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> FloatArray:
+def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: int) -> FloatArray:
     """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
     assert parameters.selection_delta is not None
     return compute_keep_probabilities(
-        parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, most_users
+        parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, max_users
     )
 
 
@@ -230,31 +240,31 @@ def best_selected_pair(
     Returns:
         `PairChoice`; in its error dropped groups count as 0, and ``passes`` is the number of evaluations.
     """
-    first_evaluation = selection.evaluations
+    first_evaluation = selection.num_evaluations
     search = _Search(selection)
 
     def is_over() -> bool:
         """Report the progress, and return True if the evaluations are used up or the search was stopped."""
-        done = selection.evaluations - first_evaluation
+        done = selection.num_evaluations - first_evaluation
         progress(min(done / max_evaluations, 1.0))
         return done >= max_evaluations or should_stop()
 
     search.begin(is_over)
-    while search.heap and search.heap[0][0] < search.value * (1.0 - tolerance) and not is_over():
+    while search.heap and search.heap[0][0] < search.best_error * (1.0 - tolerance) and not is_over():
         search.split(tolerance)
-    (groups, amount), value = search.best, search.value
-    lower = min([value, *(bound for bound, _, _ in search.heap), search.closed])
+    (groups, amount), value = search.best_bounds, search.best_error
+    lower_bound = min([value, *(bound for bound, _, _ in search.heap), search.closed_bound])
     argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
-    certificate = Certificate(value, lower, argument)
-    done = selection.evaluations - first_evaluation
-    settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
-    if not settled:
-        stop_reason = f"Stopped after {wording.counted(done, 'evaluation')}; the certificate has the gap."
+    certificate = Certificate(value, lower_bound, argument)
+    num_done = selection.num_evaluations - first_evaluation
+    is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
+    if not is_settled:
+        stop_reason = f"Stopped after {wording.counted(num_done, 'evaluation')}; the certificate has the gap."
     elif groups:
-        stop_reason = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
+        stop_reason = f"Within {tolerance:g} of the best pair, after {num_done:,} evaluations."
     else:
         stop_reason = f"Nothing useful can be released: within {tolerance:g}, publishing no group is best."
-    return PairChoice(groups, amount, value, certificate, done, stop_reason, settled)
+    return PairChoice(groups, amount, value, certificate, num_done, stop_reason, is_settled)
 
 
 class _Search:
@@ -262,26 +272,26 @@ class _Search:
 
     def __init__(self, selection: Selection) -> None:
         self.selection, self.is_integer = selection, selection.parameters.statistic.is_integer
-        self.value, self.best = selection.problem.error_of_nothing, (0, 0.0)
+        self.best_error, self.best_bounds = selection.problem.error_of_nothing, (0, 0.0)
         self.heap: list[tuple[float, tuple[int, int], tuple[float, float]]] = []
-        self.closed = math.inf
-        self._seen: set[tuple[int, float]] = set()
+        self.closed_bound = math.inf
+        self._evaluated_pairs: set[tuple[int, float]] = set()
 
-    def evaluate(self, groups: int, amount: float) -> float:
+    def evaluate(self, max_groups: int, max_amount: float) -> float:
         """Evaluate a pair, keep it if it is the best so far, and return its error (inf if evaluated before)."""
         if self.is_integer:
-            amount = float(round(amount))
-        groups = min(max(groups, 1), self.selection.most_groups)
-        amount = min(
-            max(amount, 1.0 if self.is_integer else self.selection.largest_amount * 1e-9),
+            max_amount = float(round(max_amount))
+        max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)
+        max_amount = min(
+            max(max_amount, 1.0 if self.is_integer else self.selection.largest_amount * 1e-9),
             self.selection.largest_amount,
         )
-        if (groups, amount) in self._seen:
+        if (max_groups, max_amount) in self._evaluated_pairs:
             return math.inf
-        self._seen.add((groups, amount))
-        error = self.selection.error(groups, amount)
-        if error < self.value:
-            self.value, self.best = error, (groups, amount)
+        self._evaluated_pairs.add((max_groups, max_amount))
+        error = self.selection.compute_error(max_groups, max_amount)
+        if error < self.best_error:
+            self.best_error, self.best_bounds = error, (max_groups, max_amount)
         return error
 
     def begin(self, is_over: ShouldStop) -> None:
@@ -291,18 +301,18 @@ class _Search:
             return
         low = 1.0 if self.is_integer else s.largest_amount / 1e3
         amounts = np.unique(np.geomspace(low, s.largest_amount, GRID)).tolist()
-        for amount, groups in product(amounts, space_evenly(s.most_groups, GRID)):
+        for amount, groups in product(amounts, space_evenly(s.max_groups_per_user, GRID)):
             if is_over():
                 break
             self.evaluate(groups, amount)
         step = 2.0
-        while step > 1.05 and self.best[0] and not is_over():
-            (g, c), previous = self.best, self.value
+        while step > 1.05 and self.best_bounds[0] and not is_over():
+            (g, c), previous = self.best_bounds, self.best_error
             for a, b in ((step, 1.0), (1.0 / step, 1.0), (1.0, step), (1.0, 1.0 / step)):
                 self.evaluate(round(g * a), c * b)
-            if self.value >= previous:
+            if self.best_error >= previous:
                 step = math.sqrt(step)
-        self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest_amount))
+        self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
         """Evaluate a box of one pair, or bound a larger box and keep it if it may hold a better pair."""
@@ -311,8 +321,8 @@ class _Search:
         if groups[0] == groups[1] and amounts[0] == amounts[1]:
             self.evaluate(groups[0], amounts[0])
             return
-        bound = self.selection.bound(groups, amounts)
-        if bound < self.value:
+        bound = self.selection.compute_lower_bound(groups, amounts)
+        if bound < self.best_error:
             heapq.heappush(self.heap, (bound, groups, amounts))
 
     def split(self, tolerance: float) -> None:
@@ -330,7 +340,7 @@ class _Search:
             self._add(groups, (middle_amount + 1.0, d))
         elif ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
             self.evaluate(b, d)
-            self.closed = min(self.closed, bound)
+            self.closed_bound = min(self.closed_bound, bound)
         else:
             middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
             self._add(groups, (c, middle_amount))
@@ -366,8 +376,8 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
         None if releasing nothing is better, or if it was stopped before the first evaluation.
     """
     problem = selection.problem
-    largest = float(compute_norms(problem).max())
-    if largest == 0.0:
+    largest_norm = float(compute_norms(problem).max())
+    if largest_norm == 0.0:
         return None
     best: SelectedVector | None = None
     num_evaluated = 0
@@ -380,20 +390,24 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
                 return
             cut_amounts = sum_cut_amounts(problem, rule, norm)
             for groups in group_bounds:
-                error = problem.error(selection.bound_vectors(cut_amounts, norm, groups).mean_squares)
+                error = problem.combine_errors(
+                    selection.bound_vectors(cut_amounts, norm, groups).mean_squares
+                )
                 num_evaluated += 1
                 if error < (problem.error_of_nothing if best is None else best.error):
                     best = SelectedVector(groups, norm, rule, error, num_evaluated)
 
     evaluate(
         VectorRule,
-        np.geomspace(largest / NORM_RANGE, largest, NORMS),
-        space_evenly(selection.most_groups, 2 * GRID),
+        np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS),
+        space_evenly(selection.max_groups_per_user, 2 * GRID),
     )
     if best is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.
     step = NORM_RANGE ** (1.0 / (NORMS - 1))
-    near = [x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.most_groups]
-    evaluate([best.rule], np.geomspace(best.max_norm / step, best.max_norm * step, NORMS), near)
+    near_group_bounds = [
+        x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.max_groups_per_user
+    ]
+    evaluate([best.rule], np.geomspace(best.max_norm / step, best.max_norm * step, NORMS), near_group_bounds)
     return replace(best, num_evaluations=num_evaluated)

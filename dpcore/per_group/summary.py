@@ -87,7 +87,7 @@ class SummaryProblem:
             number[0] = self.num_empty_groups
         return totals, number * self.parameters.group_weights(totals, number)
 
-    def _sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
+    def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
         """Return the exact sums over all groups of bias and of sampling variance."""
         number = self.sizes.pairs.astype(np.float64)
         clipped = np.minimum(self.amounts, max_amount)
@@ -95,18 +95,18 @@ class SummaryProblem:
         bias = float(number @ (self.amounts - share * clipped))
         return bias, float(number @ (share * (1.0 - share) * clipped**2))
 
-    def error(self, max_groups: int, max_amount: float) -> float:
-        """Return the objective under a pair of bounds; arguments as `error_parts`."""
-        return self.error_parts(max_groups, max_amount)[0]
+    def compute_error(self, max_groups: int, max_amount: float) -> float:
+        """Return the objective under a pair of bounds; arguments as `compute_error_parts`."""
+        return self.compute_error_parts(max_groups, max_amount)[0]
 
-    def error_parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
+    def compute_error_parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
         """Return the error and its sampling and noise parts, if every group has the same mixture of pairs.
 
         Args:
             max_groups: L0, whole, at least 1.
             max_amount: L-infinity in rows, above 0.
         """
-        bias, variance = self._sums(max_groups, max_amount)
+        bias, variance = self._compute_sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, weights = self._merged_totals
         share = totals / float(self.totals.sum())
@@ -121,11 +121,11 @@ class SummaryProblem:
         totals, weights = self._merged_totals
         return self.parameters.combine_errors(totals**2, weights)
 
-    def limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
+    def compute_limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
         """Return lower and upper limits of the root mean square over groups for any mixture, or None."""
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
-        bias, variance = self._sums(max_groups, max_amount)
+        bias, variance = self._compute_sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         other_variance = variance / self.num_groups + noise
         # Smallest if all groups lose the same, largest if the largest groups lose everything.
@@ -140,9 +140,9 @@ class SummaryProblem:
 def best_summary_pair(problem: SummaryProblem) -> PairChoice:
     """Search the best pair for a distribution; nothing is proved."""
     largest = int(problem.sizes.groups.max()), int(problem.amounts.max())
-    errors, _ = search_pairs(problem.error, largest, GRID_POINTS, 1.3)
-    pair = min(errors, key=errors.__getitem__)
-    groups, amount = pair if errors[pair] < problem.error_of_nothing else (0, 0)
-    error = min(errors[pair], problem.error_of_nothing)
-    stop_reason = f"Best of {len(errors):,} pairs tried, without a proof. {APPROXIMATE}"
-    return PairChoice(groups, float(amount), error, None, len(errors), stop_reason)
+    errors_by_pair, _ = search_pairs(problem.compute_error, largest, GRID_POINTS, 1.3)
+    pair = min(errors_by_pair, key=errors_by_pair.__getitem__)
+    groups, amount = pair if errors_by_pair[pair] < problem.error_of_nothing else (0, 0)
+    error = min(errors_by_pair[pair], problem.error_of_nothing)
+    stop_reason = f"Best of {len(errors_by_pair):,} pairs tried, without a proof. {APPROXIMATE}"
+    return PairChoice(groups, float(amount), error, None, len(errors_by_pair), stop_reason)

@@ -55,7 +55,7 @@ class PairsByGroup:
         )
 
     @property
-    def most_users(self) -> int:
+    def max_users_per_group(self) -> int:
         """Return the number of users of the largest group."""
         return int(np.bincount(self.groups).max())
 
@@ -65,18 +65,18 @@ class KeptMoments:
     """The moments of every group under a selection rule; each of shape (num_entries,).
 
     Attributes:
-        keep_probability: Probability that the group is kept.
-        square: E[(S - target)^2; kept], without noise.
+        keep_probabilities: Probability that the group is kept.
+        kept_squares: E[(S - target)^2; kept], without noise.
     """
 
-    keep_probability: FloatArray
-    square: FloatArray
+    keep_probabilities: FloatArray
+    kept_squares: FloatArray
 
 
 def compute_kept_moments(
     pairs: PairsByGroup,
     max_groups: int,
-    tables: npt.ArrayLike,
+    rule_tables: npt.ArrayLike,
     max_amount: float | None = None,
     targets: FloatArray | None = None,
 ) -> list[KeptMoments]:
@@ -85,29 +85,29 @@ def compute_kept_moments(
     Args:
         pairs: The pairs.
         max_groups: L0, at least 1: the users' sample of groups.
-        tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
+        rule_tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
         max_amount: L-infinity, which clips amounts; None to compute only the probability of keeping.
         targets: Target of S, shape (num_entries,); only with ``max_amount``.
 
     Returns:
-        One entry per rule; ``square`` is 0 if no ``max_amount`` is given.
+        One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
-    rule_tables = np.atleast_2d(np.asarray(tables, dtype=np.float64))
+    rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
     num_groups = pairs.num_groups
     is_certain = pairs.user_group_counts <= max_groups
     amounts = None if max_amount is None else np.minimum(pairs.amounts, max_amount)
     has_equal_amounts = amounts is not None and bool(amounts[0] == amounts.min() == amounts.max())
     num_certain_users = np.bincount(pairs.groups[is_certain], minlength=num_groups)
-    offset = np.zeros(num_groups)
+    offsets = np.zeros(num_groups)
     if amounts is not None:
         assert targets is not None
-        offset = np.bincount(pairs.groups[is_certain], amounts[is_certain], num_groups) - targets
+        offsets = np.bincount(pairs.groups[is_certain], amounts[is_certain], num_groups) - targets
     is_uncertain = ~is_certain
     num_uncertain_users = np.bincount(pairs.groups[is_uncertain], minlength=num_groups)
     starts = np.cumsum(num_uncertain_users) - num_uncertain_users
     sample_probabilities = max_groups / pairs.user_group_counts[is_uncertain]
     uncertain_amounts = None if amounts is None or has_equal_amounts else amounts[is_uncertain]
-    probabilities, square = (np.empty((rule_tables.shape[0], num_groups)) for _ in range(2))
+    probabilities, kept_squares = (np.empty((rule_tables.shape[0], num_groups)) for _ in range(2))
     for group_codes, width in _batches(num_uncertain_users):
         positions = np.arange(width)
         is_user = positions < num_uncertain_users[group_codes, None]
@@ -122,28 +122,28 @@ def compute_kept_moments(
         # Positions beyond the users of a group have the coefficient 0, so the table entry there has no effect.
         n = np.minimum(num_certain_users[group_codes, None] + np.arange(width + 1), rule_tables.shape[1] - 1)
         moments_by_rule = [np.einsum("gn,cgn->cg", table[n], product) for table in rule_tables]
-        d = offset[group_codes]
+        d = offsets[group_codes]
         for rule, sums in enumerate(moments_by_rule):
             # A probability, up to the rounding of the transform.
             probabilities[rule, group_codes] = np.clip(sums[0], 0.0, 1.0)
             if amounts is None:
-                square[rule, group_codes] = 0.0
+                kept_squares[rule, group_codes] = 0.0
             elif has_equal_amounts:  # S is a multiple of N.
                 squared_gaps = (d[:, None] + float(amounts[0]) * np.arange(width + 1)) ** 2
-                square[rule, group_codes] = np.einsum(
+                kept_squares[rule, group_codes] = np.einsum(
                     "gn,gn,gn->g", rule_tables[rule][n], squared_gaps, product[0]
                 )
             else:
-                square[rule, group_codes] = sums[2] + d * (2.0 * sums[1] + d * sums[0])
-    return [KeptMoments(k, np.maximum(s, 0.0)) for k, s in zip(probabilities, square, strict=True)]
+                kept_squares[rule, group_codes] = sums[2] + d * (2.0 * sums[1] + d * sums[0])
+    return [KeptMoments(k, np.maximum(s, 0.0)) for k, s in zip(probabilities, kept_squares, strict=True)]
 
 
-def _batches(users: IntArray) -> Iterator[tuple[IntArray, int]]:
+def _batches(num_users: IntArray) -> Iterator[tuple[IntArray, int]]:
     """Yield batches of groups with up to 1, 2, 4, … users to multiply, as many as fit a block, and that width."""
-    level = np.zeros(users.size, dtype=np.int64)
-    level[users > 1] = np.ceil(np.log2(users[users > 1])).astype(np.int64)
-    order = np.argsort(level, kind="stable")
-    edges = np.searchsorted(level[order], np.arange(level.max(initial=0) + 2))
+    levels = np.zeros(num_users.size, dtype=np.int64)
+    levels[num_users > 1] = np.ceil(np.log2(num_users[num_users > 1])).astype(np.int64)
+    order = np.argsort(levels, kind="stable")
+    edges = np.searchsorted(levels[order], np.arange(levels.max(initial=0) + 2))
     for j, (begin, end) in enumerate(pairwise(edges)):
         step = max(1, USERS_PER_BLOCK >> j)
         for first in range(int(begin), int(end), step):

@@ -95,7 +95,7 @@ def compute_norms(problem: PerGroupProblem) -> FloatArray:
 
 def sum_cut_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
     """Return the amount of every group that a rule cuts away, shape (num_entries,); arguments as `keep_amounts`."""
-    return problem.per_group(problem.amounts - keep_amounts(problem, rule, max_norm))
+    return problem.sum_by_group(problem.amounts - keep_amounts(problem, rule, max_norm))
 
 
 def compute_mean_squares(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
@@ -104,9 +104,9 @@ def compute_mean_squares(problem: PerGroupProblem, rule: VectorRule, max_norm: f
     return np.asarray(sum_cut_amounts(problem, rule, max_norm) ** 2 + noise_variance)
 
 
-def vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> float:
+def compute_vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> float:
     """Return the problem's objective under a rule; arguments as `keep_amounts`."""
-    return problem.error(compute_mean_squares(problem, rule, max_norm))
+    return problem.combine_errors(compute_mean_squares(problem, rule, max_norm))
 
 
 class _Vectors:
@@ -122,18 +122,18 @@ class _Vectors:
         # The noise's standard deviation per unit of T.
         self.noise_per_norm = float(problem.parameters.norm_noise(1.0))
 
-    def powers(self, values: FloatArray) -> FloatArray:
+    def raise_to_power(self, values: FloatArray) -> FloatArray:
         """Return the terms that a norm adds up: squares for L2, the values themselves for L1."""
         return values**2 if self.is_squared else values
 
-    def root(self, values: FloatArray) -> FloatArray:
+    def take_root(self, values: FloatArray) -> FloatArray:
         """Return the norms from sums of powers: roots for L2, the sums themselves for L1."""
         return np.sqrt(values) if self.is_squared else values
 
     @cached_property
     def norms(self) -> FloatArray:
         """Return the norm of each user's vector."""
-        return self.root(np.add.reduceat(self.powers(self.problem.amounts), self.user_starts))
+        return self.take_root(np.add.reduceat(self.raise_to_power(self.problem.amounts), self.user_starts))
 
 
 class _Radial(_Vectors):
@@ -152,8 +152,8 @@ class _Radial(_Vectors):
         inverse = np.zeros(self.norms.size)
         inverse[is_above] = 1.0 / self.norms[is_above]
         amounts = self.problem.amounts
-        totals = self.problem.per_group(np.where(np.repeat(is_above, self.groups_per_user), amounts, 0.0))
-        return totals, self.problem.per_group(amounts * np.repeat(inverse, self.groups_per_user))
+        totals = self.problem.sum_by_group(np.where(np.repeat(is_above, self.groups_per_user), amounts, 0.0))
+        return totals, self.problem.sum_by_group(amounts * np.repeat(inverse, self.groups_per_user))
 
     def evaluate_objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
         """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
@@ -169,7 +169,7 @@ class _Radial(_Vectors):
         np.divide(rise - missing * b, root, out=slope, where=root > 0.0)
         return float(root @ w), float(slope @ w)
 
-    def value_and_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
+    def evaluate_with_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
         """Return the minimised function at T and its slope just to the right, or just to the left."""
         return self.evaluate_objective(*self.compute_bias_line(t, is_left), t)
 
@@ -179,21 +179,21 @@ class _Cap(_Vectors):
 
     def __init__(self, problem: PerGroupProblem) -> None:
         super().__init__(problem)
-        user = np.repeat(np.arange(self.groups_per_user.size), self.groups_per_user)
-        self.order: IntArray = np.lexsort((problem.amounts, user))
+        user_indices = np.repeat(np.arange(self.groups_per_user.size), self.groups_per_user)
+        self.order: IntArray = np.lexsort((problem.amounts, user_indices))
         self.amounts = problem.amounts[self.order]
         self.groups = problem.pairs.group_codes[self.order]
-        self.power = self.powers(self.amounts)
-        cumulative_powers = np.cumsum(self.power)
+        self.amount_powers = self.raise_to_power(self.amounts)
+        cumulative_powers = np.cumsum(self.amount_powers)
         smaller_powers = (
-            cumulative_powers - self.power
+            cumulative_powers - self.amount_powers
         )  # Sum of the smaller amounts' powers, over all users before.
-        rank = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
-        num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - rank
+        ranks = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
+        num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - ranks
         powers_of_earlier_users = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
-        self.norms_at_amounts = self.root(
-            np.maximum(smaller_powers - powers_of_earlier_users, 0.0) + num_larger * self.power
+        self.norms_at_amounts = self.take_root(
+            np.maximum(smaller_powers - powers_of_earlier_users, 0.0) + num_larger * self.amount_powers
         )
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
@@ -201,12 +201,12 @@ class _Cap(_Vectors):
         is_uncut = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        uncut_power_per_user = np.add.reduceat(np.where(is_uncut, self.power, 0.0), self.user_starts)
+        uncut_power_per_user = np.add.reduceat(np.where(is_uncut, self.amount_powers, 0.0), self.user_starts)
         num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
         remaining_power = np.maximum(
             (max_norm**2 if self.is_squared else max_norm) - uncut_power_per_user, 0.0
         )
-        level = self.root(remaining_power / np.maximum(num_cut, 1))
+        level = self.take_root(remaining_power / np.maximum(num_cut, 1))
         return np.where(
             is_uncut, self.amounts, np.minimum(self.amounts, np.repeat(level, self.groups_per_user))
         )
@@ -232,11 +232,15 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     """
     radial = _Radial(problem)
     edges = np.unique(np.r_[0.0, radial.norms])
-    low, high, evaluations = 0, edges.size - 1, 0  # Beyond the largest norm there is only noise, which rises.
+    low, high, num_evaluations = (
+        0,
+        edges.size - 1,
+        0,
+    )  # Beyond the largest norm there is only noise, which rises.
     while low < high:
         midpoint = (low + high) // 2
-        evaluations += 1
-        if radial.value_and_slope(float(edges[midpoint]))[1] >= 0.0:
+        num_evaluations += 1
+        if radial.evaluate_with_slope(float(edges[midpoint]))[1] >= 0.0:
             high = midpoint
         else:
             low = midpoint + 1
@@ -245,20 +249,20 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     if low > 0:
         begin, end = float(edges[low - 1]), float(edges[low])
         a, b = radial.compute_bias_line(begin)
-        falls = radial.evaluate_objective(a, b, end)[1] <= 0.0
-        max_norm = end if falls else _find_stationary_point(radial, a, b, begin, end)
+        falls_to_end = radial.evaluate_objective(a, b, end)[1] <= 0.0
+        max_norm = end if falls_to_end else _find_stationary_point(radial, a, b, begin, end)
     value, lower = _compute_tangent_bound(radial, max_norm)
-    rooted = problem.parameters.objective.is_rooted
-    error = value if rooted else math.sqrt(value)
+    is_rooted = problem.parameters.objective.is_rooted
+    error = value if is_rooted else math.sqrt(value)
     certificate = Certificate(
         error,
-        min(error, lower if rooted else math.sqrt(max(lower, 0.0))),
+        min(error, lower if is_rooted else math.sqrt(max(lower, 0.0))),
         "convex in the bound; tangents on both sides",
     )
     stop_reason = "Nothing useful can be released: publishing 0 is best."
     if max_norm > 0.0:
         stop_reason = "Exact: bisection over the users' norms, then one minimum."
-    return VectorChoice(VectorRule.RADIAL, max_norm, error, certificate, evaluations, stop_reason)
+    return VectorChoice(VectorRule.RADIAL, max_norm, error, certificate, num_evaluations, stop_reason)
 
 
 def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
@@ -277,15 +281,15 @@ def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin:
 
 def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
     """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T."""
-    value, slope = radial.value_and_slope(max_norm)
+    value, slope = radial.evaluate_with_slope(max_norm)
     if max_norm == 0.0:
         return value, value if slope >= 0.0 else -math.inf
     # Closer tangents give a better bound; if they are too close, rounding decides the signs of their slopes.
     for width in (1e-9, 1e-7, 1e-5, 1e-3):
         a, b = max_norm * (1.0 - width), max_norm * (1.0 + width)
         (value_a, slope_a), (value_b, slope_b) = (
-            radial.value_and_slope(a),
-            radial.value_and_slope(b, is_left=True),
+            radial.evaluate_with_slope(a),
+            radial.evaluate_with_slope(b, is_left=True),
         )
         if slope_a <= 0.0 <= slope_b:
             if slope_b == slope_a:
@@ -316,26 +320,28 @@ def best_cap(
     """
     cap = _Cap(problem)
     largest = float(cap.norms.max())
-    biases: dict[float, FloatArray] = {}
-    smallest_error, max_norm, evaluations = problem.error_of_nothing, 0.0, 0
+    biases_by_norm: dict[float, FloatArray] = {}
+    smallest_error, max_norm, num_evaluations = problem.error_of_nothing, 0.0, 0
 
     def combine(lost: FloatArray, t: float) -> float:
         """Return the objective for the lost amounts of every group and the noise of T."""
-        return problem.error(lost**2 + (cap.noise_per_norm * t) ** 2)
+        return problem.combine_errors(lost**2 + (cap.noise_per_norm * t) ** 2)
 
     def evaluate_biases(t: float) -> FloatArray:
         """Return |bias| of every group at T, cached, and keep T if its error is the smallest so far."""
-        nonlocal smallest_error, max_norm, evaluations
-        if t not in biases:
+        nonlocal smallest_error, max_norm, num_evaluations
+        if t not in biases_by_norm:
             # An entry that is dropped from the cache is recomputed when needed.
-            while biases and (len(biases) + 1) * problem.pairs.num_entries > MAX_CACHED_ENTRIES:
-                biases.pop(next(iter(biases)))
-            biases[t] = cap.compute_biases(t)
-            evaluations += 1
-            error = combine(biases[t], t)
+            while (
+                biases_by_norm and (len(biases_by_norm) + 1) * problem.pairs.num_entries > MAX_CACHED_ENTRIES
+            ):
+                biases_by_norm.pop(next(iter(biases_by_norm)))
+            biases_by_norm[t] = cap.compute_biases(t)
+            num_evaluations += 1
+            error = combine(biases_by_norm[t], t)
             if error < smallest_error:
                 smallest_error, max_norm = error, t
-        return biases[t]
+        return biases_by_norm[t]
 
     heap: list[tuple[float, float, float]] = []
     closed_bounds: list[float] = []
@@ -352,7 +358,7 @@ def best_cap(
     while (
         heap
         and heap[0][0] < smallest_error * (1.0 - tolerance)
-        and evaluations < max_evaluations
+        and num_evaluations < max_evaluations
         and not should_stop()
     ):
         bound, low, high = heapq.heappop(heap)
@@ -370,7 +376,7 @@ def best_cap(
         lower,
         "in every interval, bias at its upper and noise at its lower end bound the error",
     )
-    stop_reason = f"Stopped after {evaluations:,} evaluations; the certificate has the gap."
+    stop_reason = f"Stopped after {num_evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):
-        stop_reason = f"Within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
-    return VectorChoice(VectorRule.CAP, max_norm, smallest_error, certificate, evaluations, stop_reason)
+        stop_reason = f"Within {tolerance:g} of the best bound, after {num_evaluations:,} evaluations."
+    return VectorChoice(VectorRule.CAP, max_norm, smallest_error, certificate, num_evaluations, stop_reason)

@@ -162,6 +162,7 @@ class TotalCurve:
         """
 
         def square_error(bounds: FloatArray) -> FloatArray:
+            """Return the squared error under each bound at the given v."""
             return self._square_error(bounds, np.array([v]))
 
         if not self.is_integer:

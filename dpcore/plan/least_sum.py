@@ -334,6 +334,7 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
     """Find the amount that one line needs."""
 
     def is_enough(v: FloatArray) -> list[bool]:
+        """Return for each v whether the line reaches its target error there."""
         return list(curve.find_best(v).squared_errors <= target_error**2)
 
     # The error never rises with the budget: from the first amount that is enough on, each is.
@@ -366,6 +367,7 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     full_amount = math.pow(budget.full_v, -1.0 / budget.power)
 
     def compute_shares(level: float) -> FloatArray:
+        """Return the shares at which every line has ``level`` times its target error."""
         return find_needed_budgets(curves, level * target_errors, budget) / full_amount
 
     # At the level ``high`` the needed shares are at most the budget, at ``low`` more.

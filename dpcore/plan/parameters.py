@@ -274,6 +274,7 @@ def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
 
 
 def _write_label(statistic: str, quantile: float | None) -> str:
+    """Write the label of a statistic, with q of a quantile."""
     if quantile is None:
         return statistic
     return "median" if quantile == 0.5 else f"quantile {wording.digits(quantile)}"
@@ -360,6 +361,7 @@ class PlanParameters(Parameters):
     user_share: float = declared_in(MeanParameters, "user_share")
 
     def _check_together(self, problems: Problems) -> None:
+        """Check the lines, the range that they need, the program, the mean's settings and wanted errors."""
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
         lines: tuple[Line, ...] = ()

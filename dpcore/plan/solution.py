@@ -171,14 +171,14 @@ def allocate_lines(
 
 
 def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
-    """Sum squared errors over target errors, weighted, as the program releases them."""
+    """Return the weighted sum of the lines' squared errors, as the program releases them."""
     return math.fsum(line.planned.weight * line.error**2 for line in lines)
 
 
 def make_program(
     dataset: Dataset, parameters: PlanParameters, lines: Sequence[AllocatedLine], budget: Budget | None = None
 ) -> Several | None:
-    """Make the releases that `dpcore.code.write` writes for a library; None if every line is published as 0.
+    """Build the releases from which `dpcore.code` writes a program; None if every line is published as 0.
 
     Args:
         dataset: The data that the lines were planned on.
@@ -322,7 +322,7 @@ class PlanSolution:
 def solve(
     dataset: Dataset, parameters: PlanParameters, planned_lines: tuple[PlannedLine, ...] | None = None
 ) -> PlanSolution:
-    """Divide the budget.
+    """Divide the budget by the objective: least sum, least largest error, or least budget for all wanted errors.
 
     Args:
         dataset: The data.

@@ -23,7 +23,7 @@ from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.table_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import SortedPairs, errors_by_groups
+from dpcore.per_group.passes import SortedPairs, compute_errors_by_max_groups
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
@@ -258,7 +258,7 @@ def _make_group_curve(
     candidates = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
         noise, norm = group_parameters.pair_noise(groups, amount), group_parameters.pair_norm(groups, amount)
-        errors = errors_by_groups(problem, amount, sorted_pairs)[group_indices]
+        errors = compute_errors_by_max_groups(problem, amount, sorted_pairs)[group_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha = np.maximum(errors**2 - noise**2, 0.0)
         beta = budget.mechanism.unit_variance * norm**2
@@ -268,7 +268,7 @@ def _make_group_curve(
     curve = BoundCurve(
         alpha, beta, group_bounds, amount_bounds, has_all_amounts and has_all_groups, whole_noise
     )
-    return curve, float(np.mean(np.abs(problem.per_group(problem.amounts))))
+    return curve, float(np.mean(np.abs(problem.sum_by_group(problem.amounts))))
 
 
 def _make_quantile_curve(

@@ -97,6 +97,7 @@ class HistogramBase:
 
     @property
     def _content(self) -> tuple[bytes, bytes]:
+        """Return edges and weights as bytes, by which two histograms are compared."""
         return self.edges.tobytes(), self.weights.tobytes()
 
     @property
@@ -160,7 +161,7 @@ class CandidateBase:
 
     @staticmethod
     def evenly(points: FloatArray) -> CandidateBase:
-        """Return candidates of equal mass."""
+        """Build a base of candidates with equal mass."""
         return CandidateBase(points, np.full(points.shape, 1.0 / points.size))
 
     @property
@@ -225,6 +226,7 @@ class NormalBase:
         return np.array([self.mean])
 
     def _standard(self, y: npt.ArrayLike) -> FloatArray:
+        """Return y in standard deviations from the mean, within +- 1e150."""
         # Beyond 1e150 standard deviations squares overflow; the mass there is 0 in any case.
         with np.errstate(over="ignore"):
             z = (np.asarray(y, dtype=np.float64) - self.mean) / self.standard_deviation
@@ -246,11 +248,12 @@ class NormalBase:
 
     @staticmethod
     def _narrow(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which intervals are so narrow that the quadrature rule is exact on them."""
         return np.asarray((b - a) * np.maximum(1.0, np.abs(a)) <= _NARROW)
 
     @staticmethod
     def _bend(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the middle, half length, and density over that of the middle at the nodes (last axis)."""
+        """Return middles, half lengths, and the density at the nodes (last axis) over that of the middle."""
         midpoint, half_width = (a + b) / 2.0, (b - a) / 2.0
         t = half_width[..., None] * _NODES
         return midpoint, half_width, np.exp(-t * (midpoint[..., None] + t / 2.0))

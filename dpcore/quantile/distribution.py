@@ -56,13 +56,16 @@ class QuantileOutput:
 
     @cached_property
     def _cumulative(self) -> FloatArray:
+        """Return the probability that the answer lies below each edge, shape (k + 1,)."""
         return np.concatenate(([0.0], np.minimum(np.cumsum(self.probability), 1.0)))
 
     @cached_property
     def _rank_error(self) -> FloatArray:
+        """Return |F - q| on each interval, shape (k,)."""
         return np.abs(self.share_below - self.quantile)
 
     def _interval(self, y: FloatArray) -> IntArray:
+        """Return the index of the interval that holds each y."""
         return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
@@ -78,7 +81,7 @@ class QuantileOutput:
         return np.asarray(np.minimum(self._cumulative[k] + partial, 1.0))
 
     def answer_at(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return the quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
+        """Return the quantiles of the answer's own distribution at ``shares`` in (0, 1), any shape."""
         u = np.asarray(shares, dtype=np.float64)
         k = np.clip(np.searchsorted(self._cumulative, u, side="left") - 1, 0, self.probability.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -83,7 +83,7 @@ _OF_PROGRAMS = {
 
 
 def assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tuple[str, ...]:
-    """Return the assumptions of a program's answers under a relation; sentences without their full stop."""
+    """Return the assumptions of a program's answers under a relation, sentences without their full stop."""
     return (
         f"Neighbouring data sets differ in {_PROTECTED[neighbours]}",
         *_ALWAYS,
@@ -92,7 +92,7 @@ def assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tupl
 
 
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
-    """Return the sensitivity of the score of a quantile q to a user of weight 1; smaller if users come or go."""
+    """Return the most that a user of weight 1 moves the score: max(q, 1 - q) if users come or go, else 1."""
     return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
 
 
@@ -217,7 +217,7 @@ class QuantileProblem:
 
 
 def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> QuantileOutput:
-    """Return the exact distribution of the answer under a bound h.
+    """Return the distribution of the answer under a bound h: exact, or of a tree simulated.
 
     Args:
         problem: The question.
@@ -342,7 +342,7 @@ def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
 
 
 def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
-    """Return the standard error of the mean of `subsample_errors`: 0 if exact, NaN with a single subsample."""
+    """Return the standard error of the mean of `subsample_errors`: 0 if exact, NaN for one of many subsamples."""
     if errors.size > 1:
         return float(np.std(errors, ddof=1)) / math.sqrt(errors.size)
     return 0.0 if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
@@ -385,7 +385,7 @@ def _tilt(
 
 
 def check_bound(weighting: WeightKind, bound: float) -> None:
-    """Raise `InvalidInput` where a bound cannot be one of its kind."""
+    """Raise `InvalidInput` if a bound is not positive, or not whole for a cap."""
     with Problems() as problems:
         if weighting is WeightKind.CAP:
             problems.whole(1, 10**12, bound=bound)

@@ -167,7 +167,10 @@ def best_bound(
     tries_all = weighting is WeightKind.CAP and high - low < all_caps
 
     def evaluate(bounds: FloatArray, begin: float) -> RankErrors:
+        """Compute the errors of the bounds on the subsamples of the search; ``begin`` is the progress before it."""
+
         def report(share: float) -> None:
+            """Report the share of the whole search that is done."""
             progress(begin + share * (1.0 if tries_all else 0.5))
 
         return rank_errors(searched, weighting, bounds, report, should_stop, quantiles)
@@ -205,6 +208,7 @@ def best_bound(
 
 
 def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int) -> FloatArray:
+    """Return log-spaced bounds between two ends, ascending; whole ones for a cap."""
     grid = log_spaced(low, high, num_points)
     return np.unique(np.round(grid)) if weighting is WeightKind.CAP else grid
 
@@ -212,6 +216,7 @@ def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int)
 def _build_choice(
     problem: QuantileProblem, weighting: WeightKind, errors: RankErrors, tries_all: bool
 ) -> QuantileChoice:
+    """Build the choice of the bound with the least error of those tried, with certificate and stop reason."""
     num_subsamples = problem.count_trials(weighting, float(errors.bounds.min()))
     best_index = int(np.argmin(errors.rank_error))
     error, count = float(errors.rank_error[best_index]), errors.bounds.size
@@ -280,7 +285,7 @@ def base_errors(
 
 
 def base_mass(problem: QuantileProblem, alpha: float) -> float:
-    """Return the beta of assumption 1 on the given values: nu{y : |F(y) - q| <= alpha}. As private as they are.
+    """Return nu{y : |F(y) - q| <= alpha} on the given values, beta of assumption 1. As private as the values are.
 
     A base distribution that gives little mass to where the quantile lies hurts: the answer pays
     (2 W / epsilon) ln(1 / beta) in rank. With ties it can be 0.
@@ -299,7 +304,7 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
 
 
 def trade_off_of(rows: float, epsilon: float, beta: float, gamma: float, population: bool) -> float:
-    """Return A of `RankBound.trade_off` for so many rows; public where ``rows`` is."""
+    """Return A of `RankBound.trade_off` for a number of rows; public if ``rows`` is."""
     log_rows, log_good = math.log(2.0 * rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
     weighted = epsilon**2 * log_rows / (8.0 * log_good**2)
     return 4.0 * weighted if population else weighted
@@ -361,7 +366,7 @@ class RankBound:
         return trade_off_of(rows, self.epsilon, self.beta, self.gamma, self.population)
 
     def value(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
-        """Return the bound at each h > 0 (any shape)."""
+        """Return the paper's bound on the rank error at each h > 0 (any shape)."""
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         lightest = float(self.histogram.min_size)
@@ -379,6 +384,6 @@ class RankBound:
         return np.asarray(self.alpha + times * eta + 2.0 * largest_user / self.epsilon * log_good)
 
     def best(self, weighting: WeightKind) -> weights.Optimum:
-        """Return the best bound for the trade-off form, exactly, with a certificate for that form."""
+        """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
         solve = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
         return solve(self.histogram, self.trade_off)

@@ -165,11 +165,13 @@ class QuantileParameters(Parameters):
         super().__post_init__()
 
     def _check_together(self, problems: Problems) -> None:
+        """Check the quantiles, the base distribution and the bounds."""
         self._check_quantiles(problems)
         self._check_base(problems)
         self._check_bound(problems)
 
     def _check_quantiles(self, problems: Problems) -> None:
+        """Check that the quantiles are few, distinct, and strictly between 0 and 1."""
         levels = _read_numbers(problems, "quantiles", self.quantiles)
         if levels is None:
             return
@@ -183,6 +185,7 @@ class QuantileParameters(Parameters):
                 problems.add(f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {got}")
 
     def _check_base(self, problems: Problems) -> None:
+        """Check that the settings of the base distribution fit its kind and make a distribution."""
         num_problems = len(problems.entries)
         ends: dict[str, float | None] = {}
         if self.base is BaseKind.HISTOGRAM:
@@ -200,6 +203,7 @@ class QuantileParameters(Parameters):
                 self.base_distribution()
 
     def _check_bound(self, problems: Problems) -> None:
+        """Check that there is a bound if users are protected, and that the user's own bound is of its kind."""
         if self.protects_users and self.weighting is Weighting.NONE:
             problems.add(
                 "without a bound a user who is added may have any number of rows",
@@ -214,6 +218,7 @@ class QuantileParameters(Parameters):
 
     @property
     def _range_ends(self) -> tuple[float, float]:
+        """Return the ends of a uniform base: as entered, else 0 and 1."""
         return 0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
     @property
@@ -256,12 +261,12 @@ class QuantileParameters(Parameters):
         return self.neighbours is Neighbours.ADD_OR_REMOVE_USER
 
     def drawn_epsilon(self, quantile: float) -> float:
-        """Epsilon of the draw of one quantile where only one user's values change, at most."""
+        """Return the epsilon of the draw of one quantile if only one user's values change."""
         return self.epsilon_each / user_reach(quantile, self.neighbours)
 
     @property
     def epsilon_of_other(self) -> float:
-        """Epsilon of the same draws under the other relation of the two, for all quantiles together."""
+        """Return epsilon of the same draws under the other of the two relations, for all quantiles together."""
         if self.protects_users:
             return sum(self.drawn_epsilon(q) for q in self.levels)
         # By addition a draw costs less than by replacement; see `dpcore.quantile.mechanism`.
@@ -273,7 +278,7 @@ class QuantileParameters(Parameters):
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
     def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
-        """Return the base distribution nu, or the program's candidates over its range, or a poorer one.
+        """Build the base distribution nu or the program's candidates, as entered or made poorer.
 
         Args:
             stretch: How many times as wide it is made about its middle.

@@ -42,7 +42,7 @@ _TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
 
 
 def lay_base(program: Program, low: float, high: float) -> Base:
-    """Return the candidates of a program between two ends; the uniform distribution where there are none."""
+    """Build a program's candidates between two ends, or the uniform distribution if it has none."""
     if program is Program.OPENDP:
         num_steps = with_opendp.CANDIDATES - 1
         return CandidateBase.evenly(np.unique(low + (high - low) * np.arange(num_steps + 1) / num_steps))
@@ -53,7 +53,7 @@ def lay_base(program: Program, low: float, high: float) -> Base:
 
 
 def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> float:
-    """Return the epsilon of each quantile: one tree of PipelineDP serves all, BigQuery also counts users."""
+    """Return the epsilon of each quantile: all of it in PipelineDP, whose tree serves all, else an equal share."""
     if program is Program.PIPELINEDP:
         return epsilon
     return epsilon / (num_quantiles + (1 if program is Program.BIGQUERY else 0))
@@ -157,7 +157,7 @@ def count_trials(rows: Rows) -> int:
 
 
 def _find_leaves(rows: Rows, low: float, high: float) -> IntArray:
-    """Return how many rows lie in leaves before each one, shape (leaves + 1,)."""
+    """Return the number of rows in the leaves before each leaf, shape (leaves + 1,)."""
     shares = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
     leaves = (shares * (_NUM_LEAVES - 1)).astype(np.int64)
     return np.searchsorted(leaves, np.arange(_NUM_LEAVES + 1))

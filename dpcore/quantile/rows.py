@@ -75,9 +75,11 @@ class Draws:
 
     @cached_property
     def _all_orders(self) -> npt.NDArray[np.int32]:
+        """Return all random positions, shape (subsamples, n); only for few enough cells."""
         return self._sample_orders(0, self.count)
 
     def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+        """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
         user = np.repeat(np.arange(self.per_user.size), self.per_user)
         ranks = np.arange(user.size) - np.repeat(self.starts, self.per_user)
         orders = np.empty((stop - first, user.size), dtype=np.int32)
@@ -122,14 +124,14 @@ class Rows:
         self.share_below = self._rows_below / n
 
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
-        """Set the histogram; return the number of rows, where each user's rows begin, and how many each user has."""
+        """Set the histogram; return the number of rows, each user's first row, and each user's number of rows."""
         starts = user_starts(values)
         per_user = np.diff(np.append(starts, values.values.size))
         self.histogram = ContributionHistogram.from_counts(per_user)
         return values.values.size, starts, per_user
 
     def _cut(self, distinct: FloatArray, base: Base) -> IntArray:
-        """Set the intervals with their base masses; return how many distinct values lie at or below each left end."""
+        """Set the intervals with their base masses; return the number of distinct values at or below each left end."""
         cuts = base.breaks if base.is_discrete else np.union1d(distinct, base.breaks)
         self.edges = np.concatenate(([-np.inf], cuts, [np.inf]))
         self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
@@ -151,7 +153,7 @@ class Rows:
         return self.draws.count if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
 
     def largest_user_weight(self, bound: float) -> float:
-        """Return W, which is the same in every subsample."""
+        """Return W, the largest total weight of one user; the same in every subsample."""
         return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
 
     @property

@@ -116,13 +116,13 @@ class TotalErrors:
         return np.asarray(self.bias + self.noise)
 
     def noise_by(self, measure: Measure) -> FloatArray:
-        """Return the size of the noise as a measure counts it: its root mean square for the RMSE, else its mean."""
+        """Return the noise as a measure counts it at each bound: root mean square for the RMSE, else mean magnitude."""
         if measure is not Measure.RMSE:
             return self.noise
         return np.asarray(np.sqrt(np.maximum(self.rmse - self.bias, 0.0)) * np.sqrt(self.rmse + self.bias))
 
     def error_by(self, measure: Measure) -> FloatArray:
-        """Return the error by one measure."""
+        """Return the error by one measure at each bound, shape of `bounds`."""
         if measure is Measure.BOUND:
             return self.bound
         return self.rmse if measure is Measure.RMSE else self.absolute_error
@@ -388,7 +388,7 @@ def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, e
 
 
 def _second_point(problem: TotalProblem, bound: float, away: float, end: float) -> float:
-    """Return a point toward ``end`` from which the error no longer falls, as near to T as powers of 2 come."""
+    """Return a point toward ``end`` from which the error no longer falls, at the smallest tested distance from T."""
     # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
@@ -403,6 +403,7 @@ def _second_point(problem: TotalProblem, bound: float, away: float, end: float) 
 
 
 def _describe_stop(problem: TotalProblem, max_total: float) -> str:
+    """Write the sentence on how the search ended, and whether a release is useful."""
     if problem.amounts.total == 0.0:
         return "All totals are 0."
     rank = critical_rank(problem)

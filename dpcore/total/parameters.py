@@ -69,6 +69,7 @@ MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOU
 
 
 def _end_of_totals(label: str) -> Any:
+    """Declare the field of an end of the range of totals."""
     name = label[:1].lower() + label[1:]
     return of_values.number(None, label, name=name, placeholder="proposed", width=150, place=LINE)
 
@@ -119,6 +120,7 @@ class TotalParameters(Parameters):
     """A public limit for choosing the bound with DP."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Check the user's own bound, and that L and U are entered together and in order."""
         if self.own_bound is not None:
             own_bound = {"your own bound": self.own_bound}
             if self.summed is Summed.ROWS:
@@ -134,7 +136,7 @@ class TotalParameters(Parameters):
                 problems.add(f"lower must not lie above upper; got {low} and {high}")
 
     def problem(self, amounts: Amounts) -> TotalProblem:
-        """Return the question on given totals; a bound on rows is whole."""
+        """Build the problem on given totals; a bound on rows is whole."""
         is_integer = self.summed is Summed.ROWS
         return TotalProblem(
             amounts,
@@ -165,7 +167,7 @@ class UserTotals:
 
 
 def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
-    """Return the total of every user: their rows, or the sum of their values.
+    """Return the total of every user: their rows, or the sum of their values; or why there is none.
 
     Negative values are fine as long as no user's total is negative: only totals are bounded.
     """

@@ -105,4 +105,5 @@ class SignedProblem:
         return np.asarray(positive.excess(t) - negative.excess(t))
 
     def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
+        """Compute the errors of bounds T from the size of their bias."""
         return build_errors(self.sizes.noise, bounds, bias)

@@ -185,6 +185,7 @@ EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 
 @functools.lru_cache(maxsize=8)
 def _ratings(seed: int) -> Amounts:
+    """Draw the numbers of ratings of simulated users, like those of MovieLens 20M."""
     return Amounts.from_histogram(LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram())
 
 

@@ -32,13 +32,13 @@ def list_statistics(dataset: Dataset) -> list[Statistic]:
 
 def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-    shares = dataset is session.dataset()
+    shares_dataset = dataset is session.dataset()
     state, key = st.session_state, QUESTION.key
     options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
     is_mean = state.get(key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused = question_page.start_fields(QUESTION, options, shares)
+    unused = question_page.start_fields(QUESTION, options, shares_dataset)
     ends = {key("lower"): "L", key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
     if is_mean and all(state[end] is None for end in ends) and state.get(key("proposed")):
@@ -47,20 +47,20 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     asks_number = dataset.is_private and not is_mean and "num_groups" not in unused
     in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
-    def draw(*names: str) -> None:
+    def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
         for name in names:
             if name not in unused:
                 fields.draw(QUESTION, name, options=options.get(name))
 
     with slots.line:
-        draw("statistic", *in_line)
+        draw_fields("statistic", *in_line)
     with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
-        draw(*(name for name in ("objective", "floor", "selection") if name not in in_line))
+        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
-            draw("selection_share", "selection_delta")
+            draw_fields("selection_share", "selection_delta")
         names = "num_groups", "mechanism", "delta", "program", "neighbours"
-        draw(*(name for name in names if name not in in_line))
+        draw_fields(*(name for name in names if name not in in_line))
     with slots.notes:
         if "floor" not in unused:
             is_large = state[key("objective")] is Objective.LARGE_GROUPS

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionSolution, build_answer, refused_answer
+from dpcore.per_group.answer import DistributionSolution, build_answer, build_refused_answer
 from dpcore.per_group.answer.answer import solve_beside_page, write_data_cell
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.report.script import Source
@@ -28,7 +28,7 @@ class PerGroupPage(Page):
         """Offer to choose the pair with DP."""
         if dataset.is_private:
             with slots.answer:
-                cards.draw_answer(refused_answer(dataset, parameters), "per_group_card")
+                cards.draw_answer(build_refused_answer(dataset, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""

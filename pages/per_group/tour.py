@@ -21,17 +21,20 @@ def solve(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
 
 def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     """Write the best pair at the epsilon that is set, and at the first one."""
-    current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    current_choice, first_choice = (
+        solve(dataset, parameters),
+        solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon)),
+    )
     epsilon = wording.entered(parameters.epsilon)
-    if current.releases_nothing:
+    if current_choice.releases_nothing:
         return f"At ε = {epsilon} no pair is worth its noise."
     texts = [
         f"{wording.counted(pair.max_groups, 'product')} with {wording.counted(pair.max_amount, 'row')} each"
-        for pair in (first, current)
+        for pair in (first_choice, current_choice)
     ]
     has_fewer_groups, has_fewer_rows = (
-        current.max_groups < first.max_groups,
-        current.max_amount < first.max_amount,
+        current_choice.max_groups < first_choice.max_groups,
+        current_choice.max_amount < first_choice.max_amount,
     )
     fallen_bounds = (
         "Products per user" if has_fewer_groups else "Rows in each" if has_fewer_rows else "Neither"

@@ -28,6 +28,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
     state, key = st.session_state, QUESTION.key
 
     def is_hidden(name: str) -> bool:
+        """Return True for fields that no line needs: the range, and settings of a mean."""
         parsed_lines = plan_parameters.parse_lines(state[key("lines")], Problems())
         if name in RANGE_FIELDS:
             return not any(line.statistic.needs_range for line in parsed_lines)
@@ -41,6 +42,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         return not has_mean or (reads_table and name in ("likeness", "user_share"))
 
     def draw_editor() -> None:
+        """Draw the popover with the table of lines."""
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _draw_editor()
 
@@ -88,7 +90,7 @@ def _draw_editor() -> None:
 
 
 def build_frame(text: str) -> pd.DataFrame:
-    """Return the table of lines; a line that cannot be read stays as it was entered."""
+    """Build the table of lines from their text; a line that cannot be read stays as it was entered."""
     rows = [
         (statistic, quantile, wanted_error or None, None if weight == 1.0 else weight)
         for statistic, quantile, wanted_error, weight in plan_parameters.tabulate_lines(text)

@@ -28,7 +28,7 @@ REFUSALS = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums
 
 
 def list_lines(card: Answer) -> tuple[str, ...]:
-    """Return the lines that release the same; empty if there are none."""
+    """Return the texts of the plan's lines that release the same as the card; empty if there are none."""
     quantity = None if card.setting is None else card.setting.statistic
     if quantity is Quantity.QUANTILE:
         return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
@@ -36,7 +36,7 @@ def list_lines(card: Answer) -> tuple[str, ...]:
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:
-    """Return sentences on how a plan differs from the page."""
+    """Write how a line of the page *Plan* differs from the card's release: protected user, public groups."""
     sentences = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
         sentences.append("There a user with all their rows is protected.")
@@ -73,6 +73,7 @@ def draw(card: Answer, key: str) -> None:
 
 
 def _add(new_lines: tuple[str, ...]) -> None:
+    """Add the lines that the plan lacks to its text."""
     key = QUESTION.key("lines")
     text = (st.session_state.get(key) or "").strip("; ")
     st.session_state[key] = "; ".join([*([text] if text else []), *list_missing_lines(text, new_lines)])

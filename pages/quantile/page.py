@@ -46,6 +46,7 @@ class QuantilePage(Page):
         state, key = st.session_state, QUESTION.key
 
         def is_unused(name: str) -> bool:
+            """Return True if a field has no effect under the other settings."""
             if name == "bound_from":
                 is_weighted = state[key("program")] in WEIGHTED_PROGRAMS
                 return (is_weighted and state[key("weighting")] is Weighting.NONE) or (
@@ -54,6 +55,7 @@ class QuantilePage(Page):
             return name in ("low", "high") and state[key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused: Collection[str]) -> bool:
+            """Ask for the range of the base if private values need it, and return True if it is missing."""
             end_names = {key(name): text for name, text in END_NAMES[state[key("base")]].items()}
             return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
 

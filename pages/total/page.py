@@ -42,6 +42,7 @@ class TotalPage(Page):
         """Draw the inputs; totals of both signs are clipped to [L, U]."""
 
         def is_hidden(name: str) -> bool:
+            """Return True for the ends of a range if no total is negative."""
             return name in ("lower", "upper") and compute_totals(dataset).signed is None
 
         return question_page.read_inputs(QUESTION, slots, is_hidden=is_hidden)

@@ -8,7 +8,7 @@ from itertools import product
 from playwright.sync_api import Page, expect
 
 from dpcore.data import samples
-from dpcore.per_group.moments import pair_error
+from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from pages.shared.fields.setting import DEFAULT_EPSILON
@@ -60,7 +60,9 @@ def test_the_best_pair_of_the_sample_events_and_one_dragged(page: Page, app_url:
     facet = samples.load("shop-events").pairs
     problem = PerGroupProblem(UserGroupPairs.from_facet(facet), PerGroupParameters(DEFAULT_EPSILON))
     # Product is the column of groups; brute force over all pairs of bounds.
-    _, l0, linf = min((pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))
+    _, l0, linf = min(
+        (compute_pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26))
+    )
     card = page.locator(".st-key-per_group_card")
     expect(card).to_contain_text(f"{l0} groups × {linf} rows")
     expect(card).to_contain_text(f"Keep at most {l0} groups of each user, and {linf} rows in each.")

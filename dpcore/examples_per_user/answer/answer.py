@@ -145,7 +145,7 @@ def read_ownership(dataset: Dataset) -> owners.Ownership | None:
 
 
 def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParameters) -> tuple[Number, ...]:
-    """Build the records kept and the proved bound on them; with their noise, if they are at least B."""
+    """Build the numbers of records kept and the proved limit; with noise multipliers if they are at least B."""
     numbers = [
         Number(
             "Records kept",
@@ -360,6 +360,7 @@ def _write_candidates(solution: ExamplesSolution, dataset: Dataset) -> str:
 
 
 def _list_details(solution: ExamplesSolution) -> dict[str, object]:
+    """List the numbers of the file of the choice that no other part has."""
     best = solution.best
     return {
         "way": best.sampling.value,

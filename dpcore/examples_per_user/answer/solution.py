@@ -96,9 +96,10 @@ def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
 
 
 def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
-    """Return the best bound and the estimated error at any ε, by the quick bound on the noise."""
+    """Build the comparison of the best bound and its estimated error over ε, by the quick bound on the noise."""
 
     def find_best(epsilon: float) -> tuple[float, float]:
+        """Return the best bound and its estimated error at another epsilon."""
         comparison = compare_candidates(dataset.histogram, replace(parameters, epsilon=epsilon))
         return float(comparison.best.bound), comparison.best.error
 

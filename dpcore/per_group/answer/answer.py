@@ -34,7 +34,7 @@ from dpcore.per_group.answer.solution import (
     NOT_COMPARED,
     DistributionSolution,
     PerGroupSolution,
-    check,
+    check_data,
     round_up,
     solve,
     solve_by_distribution,
@@ -64,13 +64,13 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | No
         return None
     pair, forms = solution.pair, []
     if pair is not None:
-        forms.append(_pair_form(parameters, pair.max_groups, pair.max_amount))
-    vectors = [vector for vector in (solution.cap, solution.radial) if vector is not None]
+        forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
+    vectors = [vector for vector in (solution.best_cap, solution.best_radial) if vector is not None]
     for vector in sorted(vectors, key=lambda choice: choice.error):
         is_scaled, norm = vector.rule is VectorRule.RADIAL, round_up(vector.max_norm)
         name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
         forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "scaled": is_scaled}))
-    base = _base_options(parameters, dataset, solution.value_column)
+    base = _build_base_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
     return build_forms(parameters.epsilon, base, forms, library)
 
@@ -81,8 +81,10 @@ def write_private_forms(
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
-    base = _base_options(parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else "")
-    form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
+    base = _build_base_options(
+        parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else ""
+    )
+    form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     return build_forms(
         parameters.epsilon if epsilon is None else epsilon,
         base | {"disclosure": private_pair.facts},
@@ -91,7 +93,9 @@ def write_private_forms(
     )
 
 
-def _base_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
+def _build_base_options(
+    parameters: PerGroupParameters, dataset: Dataset, value_column: str
+) -> dict[str, Any]:
     """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
     base: dict[str, Any] = fields_of_data(dataset) | {
         "noise": parameters.mechanism,
@@ -107,7 +111,7 @@ def _base_options(parameters: PerGroupParameters, dataset: Dataset, value_column
     return base
 
 
-def _pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
+def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
     """Build the form of a program that applies a pair of bounds: its name, quantity and bounds."""
     statistic = parameters.statistic
     bounds: dict[str, Any] = {"max_groups": max_groups}
@@ -119,14 +123,14 @@ def _pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -
     return name, QUANTITIES[statistic], bounds
 
 
-STATISTICS = {
+STATISTIC_PHRASES = {
     Statistic.ROWS: "number of rows of",
     Statistic.USERS: "number of distinct users of",
     Statistic.SUM: "sum of a column in",
     Statistic.SIGNED_SUM: "sum of a column in",
     Statistic.MEAN: "mean of a column in",
 }
-RULES = {
+RULE_PHRASES = {
     SelectionRule.TRUNCATED_GEOMETRIC: "the truncated geometric rule [@desfontaines2022]",
     SelectionRule.LAPLACE: "a threshold on numbers of users with Laplace noise",
     SelectionRule.GAUSSIAN: "a threshold on numbers of users with Gaussian noise",
@@ -152,14 +156,14 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     guarantee = write_guarantee(
-        f"The {STATISTICS[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
+        f"The {STATISTIC_PHRASES[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
     )
     groups = "The list of groups is public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
         groups = (
-            f"Groups were selected by {RULES[p.selection]}, which spent ε = {wording.entered(p.selection_epsilon)} and "
-            f"δ = {wording.entered(p.selection_delta)} of that budget."
+            f"Groups were selected by {RULE_PHRASES[p.selection]}, which spent "
+            f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that budget."
         )
     return Methods(
         guarantee=f"{guarantee} {groups}",
@@ -175,7 +179,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
 
 def _describe_bound(solution: PerGroupSolution) -> str:
     """Describe the better of pair and bound on whole vectors, with its error; empty if nothing is released."""
-    p, pair, vector = solution.parameters, solution.pair, solution.scaled
+    p, pair, vector = solution.parameters, solution.pair, solution.best_vector
     if vector is None or solution.saved_share < MIN_SAVING:
         return "" if pair is None else _describe_pair(p, pair)
     sample_sentence = ""
@@ -193,7 +197,7 @@ def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
     return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
 
-def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
+def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
     """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
     groups = wording.counted(pair.max_groups, "group")
     sentence = f"Each user contributed to at most {groups}, drawn at random"
@@ -203,7 +207,7 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
         sentence += f", and at most {wording.number(pair.max_amount, 6)}{unit} to each"
     if p.statistic is Statistic.SIGNED_SUM:
         sentence += ", in absolute value"
-    return f"{sentence}{_describe_noise(p, prefix + format_error(p, pair.error))}"
+    return f"{sentence}{_describe_noise(p, error_prefix + format_error(p, pair.error))}"
 
 
 def build_answer(
@@ -254,7 +258,7 @@ def build_answer(
         plots={"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure)},
         make_methods=lambda: write_methods(solution, dataset),
         bound=solution.pair,
-        setting=_setting(parameters, solution.value_column),
+        setting=_build_setting(parameters, solution.value_column),
         sections={BEHIND: describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
@@ -289,11 +293,11 @@ def _list_plots(solution: PerGroupSolution, disclosure: Provenance) -> dict[str,
     plots_by_name: dict[str, Callable[[], Plot]] = {
         "per-group-sizes": lambda: plots.plot_groups(solution, disclosure)
     }
-    if solution.cap is not None:
+    if solution.best_cap is not None:
         plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, disclosure)
     if selected is not None and (solution.pair or selected.vector):
         plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, disclosure)
-    if selected is not None and selected.over_epsilon:
+    if selected is not None and selected.curves_by_bounds:
         plots_by_name |= {
             "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, disclosure)[0],
             "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, disclosure)[1],
@@ -323,7 +327,7 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
     if pair is not None and not is_integer:
         details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
     norm = name_norm(solution.parameters)
-    for name, vector in (("cap", solution.cap), ("scaling", solution.radial)):
+    for name, vector in (("cap", solution.best_cap), ("scaling", solution.best_radial)):
         if vector is not None:
             details[name] = {
                 "norm": norm,
@@ -333,8 +337,8 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
                 **certificate_fields(vector.certificate),
             }
     if (selected := solution.selected) is not None:
-        groups = selected.groups.get("pair")
-        details["groups_released_on_average"] = 0.0 if groups is None else groups.expected_groups
+        groups = selected.groups_by_bounds.get("pair")
+        details["groups_released_on_average"] = 0.0 if groups is None else groups.num_expected_groups
         if (best := selected.vector) is not None:
             details["scaled_users"] = {
                 "rule": best.rule.value,
@@ -347,20 +351,20 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
     return details
 
 
-def refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
+def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
     """Build the answer without numbers, for data that do not fit the question."""
-    column = "" if dataset.pairs is None else dataset.pairs.value_column
-    return without_numbers(parameters, dataset.provenance, _setting(parameters, column))
+    value_column = "" if dataset.pairs is None else dataset.pairs.value_column
+    return without_numbers(parameters, dataset.provenance, _build_setting(parameters, value_column))
 
 
-def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
+def _build_setting(parameters: PerGroupParameters, value_column: str) -> ReleaseSetting:
     """Build the setting of the release, by which other answers know it."""
     has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
         QUANTITIES[parameters.statistic],
         parameters.epsilon,
         parameters.neighbours,
-        column if has_values else "",
+        value_column if has_values else "",
         parameters.lower,
         parameters.upper,
         noise=parameters.mechanism,
@@ -383,9 +387,9 @@ def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
     )
 
 
-SHORT, SHORT_MEAN = 60_000, 3_000
+MAX_IMMEDIATE_PAIRS, MAX_IMMEDIATE_MEAN_PAIRS = 60_000, 3_000
 """Pairs up to which an answer is computed at once."""
-HEAVY = 1_000_000
+MIN_HEAVY_PAIRS = 1_000_000
 """Pairs from which on a search waits for other heavy work."""
 
 
@@ -398,17 +402,19 @@ def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSol
 def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
     """Find the best pair, at once if that is short; until then the answer before stands."""
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
-    short = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
-    if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > short):
+    max_immediate_pairs = (
+        MAX_IMMEDIATE_MEAN_PAIRS if parameters.statistic is Statistic.MEAN else MAX_IMMEDIATE_PAIRS
+    )
+    if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > max_immediate_pairs):
         solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
-    yield Cached(check, (dataset, parameters))
+    yield Cached(check_data, (dataset, parameters))
     state: SearchResult = yield Search(
         "job",
         parameters,
         lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
         "Looking for the best pair",
-        is_heavy=num_pairs >= HEAVY,
+        is_heavy=num_pairs >= MIN_HEAVY_PAIRS,
         progress_text_at={Stage.EARLIER: "The answer for the settings before"},
     )
     return state

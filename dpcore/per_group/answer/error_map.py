@@ -39,29 +39,29 @@ class ErrorMap:
     """The error over both bounds.
 
     Attributes:
-        groups: L0, ascending, shape (columns,).
+        group_bounds: L0, ascending, shape (columns,).
         amounts: L-infinity, ascending, shape (rows,).
         errors: Shape (rows, columns).
-        sampling: Part of the error from the random choice of groups, as in `dpcore.per_group.moments.ErrorParts`, of
-            the same shape; None if the parts of the error are unknown.
-        noise: Part of the error from the noise, likewise.
+        sampling_parts: Part of the error from the random choice of groups, as in
+            `dpcore.per_group.moments.ErrorParts`, of the same shape; None if the parts of the error are unknown.
+        noise_parts: Part of the error from the noise, likewise.
     """
 
-    groups: FloatArray
+    group_bounds: FloatArray
     amounts: FloatArray
     errors: FloatArray
-    sampling: FloatArray | None = None
-    noise: FloatArray | None = None
+    sampling_parts: FloatArray | None = None
+    noise_parts: FloatArray | None = None
 
-    def squares(self) -> dict[str, FloatArray]:
+    def split_squares(self) -> dict[str, FloatArray]:
         """Return bias, sampling and noise as mean squares, which add up to the squared error; empty if unknown.
 
         If the error is a mean of the groups' roots, its square is divided in the proportions of the error itself.
         """
-        if self.sampling is None or self.noise is None:
+        if self.sampling_parts is None or self.noise_parts is None:
             return {}
-        bias = np.maximum(self.errors - self.sampling - self.noise, 0.0)
-        values_by_part = {"bias": bias, "sampling": self.sampling, "noise": self.noise}
+        bias = np.maximum(self.errors - self.sampling_parts - self.noise_parts, 0.0)
+        values_by_part = {"bias": bias, "sampling": self.sampling_parts, "noise": self.noise_parts}
         return {name: self.errors * values for name, values in values_by_part.items()}
 
 
@@ -86,20 +86,20 @@ def choose_axes(
 def map_by_rows(
     groups: FloatArray,
     amounts: FloatArray,
-    row: Callable[[float], FloatArray],
+    compute_row: Callable[[float], FloatArray],
     pair: Pair | None,
     should_stop: ShouldStop,
 ) -> ErrorMap:
     """Build the map row by row, that of the pair first; if stopped, return the rows computed so far.
 
-    ``row`` returns the errors, shape (1, columns), or errors, sampling and noise parts, shape (3, columns).
+    ``compute_row`` returns the errors, shape (1, columns), or errors, sampling and noise parts, shape (3, columns).
     """
     first = pair.max_amount if pair is not None else float(amounts[-1])
     rows: dict[float, FloatArray] = {}
     for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
         if rows and should_stop():
             break
-        rows[amount] = row(amount)
+        rows[amount] = compute_row(amount)
     computed = sorted(rows)
     return ErrorMap(groups, np.array(computed), *np.stack([rows[amount] for amount in computed], axis=1))
 
@@ -113,25 +113,25 @@ class SelectionSolution:
     """The solution for privately selected groups, by the bounds ``pair``, ``scaled`` and ``tuner``.
 
     Attributes:
-        users: Number of users of every group, shape (num_entries,).
+        users_per_group: Number of users of every group, shape (num_entries,).
         vector: The best bounds found for whole vectors, called ``scaled``; None if releasing nothing is better.
-        groups: Release probability and error of every group under each of the bounds that there are.
-        over_epsilon: Curves at other budgets with ``pair`` and ``scaled`` fixed, each of shape (n,): the budgets of
+        groups_by_bounds: Release probability and error of every group under each of the bounds that there are.
+        curves_by_bounds: Curves at other budgets with ``pair`` and ``scaled`` fixed, each of shape (n,): the budgets of
             selection and noise together, ascending; the expected number of released groups; and the parts of the error
             from released groups and from the others.
     """
 
-    users: IntArray
+    users_per_group: IntArray
     vector: SelectedVector | None
-    groups: Mapping[str, SelectedGroups]
-    over_epsilon: Mapping[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
+    groups_by_bounds: Mapping[str, SelectedGroups]
+    curves_by_bounds: Mapping[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
 
 
-def evaluate(
+def evaluate_selection(
     selection: Selection,
     pair: Pair | None,
     vector: SelectedVector | None,
-    tuner: Pair | None,
+    tuner_pair: Pair | None,
     should_stop: ShouldStop,
 ) -> SelectionSolution:
     """Evaluate the best bounds of a search: every group, and curves over epsilon.
@@ -140,7 +140,7 @@ def evaluate(
         selection: The problem with its rule.
         pair: Best L0 and L-infinity, or None to release nothing.
         vector: The best bounds on whole vectors.
-        tuner: PipelineDP's pick.
+        tuner_pair: PipelineDP's pick.
         should_stop: Called before each optional curve; True leaves it out.
     """
     problem = selection.problem
@@ -148,12 +148,14 @@ def evaluate(
     budgets = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
     budgets = budgets[(budgets >= 10.0 * EPSILON_RANGE[0]) & (budgets <= EPSILON_RANGE[1])]
     groups: dict[str, SelectedGroups] = {}
-    outcomes: dict[str, list[SelectedGroups]] = {}
-    for name, bounds in (("pair", pair), ("tuner", tuner)):
+    groups_over_epsilon: dict[str, list[SelectedGroups]] = {}
+    for name, bounds in (("pair", pair), ("tuner", tuner_pair)):
         if bounds is not None:
             groups[name] = selection.evaluate_groups(bounds.max_groups, bounds.max_amount)
     if pair is not None and not should_stop():
-        outcomes["pair"] = selection.over_epsilon(budgets, pair.max_groups, pair.max_amount)
+        groups_over_epsilon["pair"] = selection.evaluate_over_epsilon(
+            budgets, pair.max_groups, pair.max_amount
+        )
     if vector is not None:
         cut_amounts = sum_cut_amounts(problem, vector.rule, vector.max_norm)
 
@@ -165,11 +167,11 @@ def evaluate(
 
         groups["scaled"] = scale_users(epsilon)
         if not should_stop():
-            outcomes["scaled"] = [scale_users(budget) for budget in budgets]
+            groups_over_epsilon["scaled"] = [scale_users(budget) for budget in budgets]
     curves = {}
-    for name, outcome in outcomes.items():
+    for name, outcome in groups_over_epsilon.items():
         num_released, *error_parts = np.array(
-            [(at_budget.expected_groups, *split_error(problem, at_budget)) for at_budget in outcome]
+            [(at_budget.num_expected_groups, *split_error(problem, at_budget)) for at_budget in outcome]
         ).T
         curves[name] = (budgets, num_released, *error_parts)
     users = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
@@ -179,4 +181,4 @@ def evaluate(
 def split_error(problem: PerGroupProblem, groups: SelectedGroups) -> tuple[float, float]:
     """Split the error into the parts of released groups and of groups that are not released."""
     share = problem.parameters.divide_weights(groups.mean_squares, problem.weights)
-    return float(share @ groups.error_kept), float(share @ groups.error_lost)
+    return float(share @ groups.released_squares), float(share @ groups.dropped_squares)

@@ -22,7 +22,7 @@ from dpcore.per_group.answer.solution import (
     PerGroupSolution,
 )
 from dpcore.per_group.answer.words import OBJECTIVES, format_error, name_norm
-from dpcore.per_group.means import error_of_one_mean
+from dpcore.per_group.means import compute_errors_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 MOST_POINTS = 1500
@@ -36,24 +36,24 @@ MAX_ERRORS = 3.0
 
 def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     """Plot the error over both bounds with the marked pairs, or over the only one that there is: the main figure."""
-    error_map, parameters = solution.map, solution.parameters
+    error_map, parameters = solution.error_map, solution.parameters
     title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
     marked_pairs = [
         (name, pair, style, symbol)
         for name, pair, style, symbol in (
             ("Best pair", solution.pair, Style.SMOOTH, "diamond"),
-            ("PipelineDP's rule", solution.tuner, Style.SAMPLING, "circle"),
+            ("PipelineDP's rule", solution.tuner_pair, Style.SAMPLING, "circle"),
             ("Your own pair", solution.own_pair, Style.ENTERED, "square"),
         )
         if pair is not None
     ]
-    groups, amounts, errors = error_map.groups, error_map.amounts, error_map.errors
+    groups, amounts, errors = error_map.group_bounds, error_map.amounts, error_map.errors
     columns = {
         "max_groups": np.tile(groups, amounts.size),
         "max_amount": np.repeat(amounts, groups.size),
         "error": errors.ravel(),
     }
-    columns |= {name: np.sqrt(square).ravel() for name, square in error_map.squares().items()}
+    columns |= {name: np.sqrt(square).ravel() for name, square in error_map.split_squares().items()}
     items: list[Item]
     x = _build_axis(GROUPS_AXIS, "", groups, *(float(pair.max_groups) for _, pair, _, _ in marked_pairs))
     y = _build_axis(
@@ -84,7 +84,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         x = x if is_over_groups else y
         marked_errors = [pair.error for _, pair, _, _ in marked_pairs]
         y = _build_axis("error", _name_error_unit(parameters), visible_errors, *marked_errors)
-    handle, alt = build_handle(solution, columns), _describe(solution)
+    handle, alt = build_handle(solution, columns), _describe_error_map(solution)
     return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
 
 
@@ -111,7 +111,7 @@ def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float)
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number_format)
 
 
-def _describe(solution: PairSolution) -> str:
+def _describe_error_map(solution: PairSolution) -> str:
     """Write the alternative text of the error map: the pair with the smallest error, or that there is none."""
     objective = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
@@ -124,22 +124,24 @@ def _describe(solution: PairSolution) -> str:
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
-    (norms, cap, radial), scaled, pair_error = solution.norm_curves, solution.scaled, solution.pair_error
+    (norms, cap, radial), scaled, pair_error = solution.norm_curves, solution.best_vector, solution.pair_error
     assert scaled is not None
-    assert solution.cap is not None
-    assert solution.radial is not None
+    assert solution.best_cap is not None
+    assert solution.best_radial is not None
     errors = np.r_[cap, radial, pair_error]
     norm = name_norm(solution.parameters)
     name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
-    x, of_cap, of_scaling = map(
+    x, cap_errors, radial_errors = map(
         Column, ("max_norm", "error_of_cap", "error_of_scaling"), solution.norm_curves
     )
     items: list[Item] = [
-        Curve("Cut at one level", x, of_cap, Style.SAMPLING, dash="solid", width=2.5),
-        Curve("All groups scaled alike", x, of_scaling, Style.SMOOTH, dash="dash", width=2.5),
+        Curve("Cut at one level", x, cap_errors, Style.SAMPLING, dash="solid", width=2.5),
+        Curve("All groups scaled alike", x, radial_errors, Style.SMOOTH, dash="dash", width=2.5),
         Curve(name, norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
-        Mark("Best level", solution.cap.max_norm, solution.cap.error, Style.SAMPLING, "circle"),
-        Mark("Best scaling", solution.radial.max_norm, solution.radial.error, Style.SMOOTH, "diamond"),
+        Mark("Best level", solution.best_cap.max_norm, solution.best_cap.error, Style.SAMPLING, "circle"),
+        Mark(
+            "Best scaling", solution.best_radial.max_norm, solution.best_radial.error, Style.SMOOTH, "diamond"
+        ),
     ]
     # A bound of 0 lies beyond the axis.
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
@@ -167,11 +169,11 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     sizes = Column("size", all_sizes[indices])
     units = np.ones(indices.size) if is_mean else all_sizes[indices]
     pair_name = "Best pair" if solution.pair is not None else f"Publishing {'the middle' if is_mean else '0'}"
-    one_mean = error_of_one_mean(solution.problem) if is_mean else None
+    one_mean = compute_errors_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
     for name, column, errors, style, symbol in (
-        (pair_name, "error_of_pair", solution.errors, Style.CAP, "circle"),
-        ("Users scaled", "error_scaled", solution.errors_scaled, Style.SMOOTH, "diamond"),
+        (pair_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
+        ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "diamond"),
         ("One mean for all groups", "error_of_one_mean", one_mean, Style.SAMPLING, "diamond"),
     ):
         if errors is not None:
@@ -198,17 +200,17 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot the probability that a group is released, against its users."""
     selected = solution.selected
     assert selected is not None
-    order = _choose_groups(selected.users)
-    users = Column("users", selected.users[order].astype(np.float64))
+    order = _choose_groups(selected.users_per_group)
+    users = Column("users", selected.users_per_group[order].astype(np.float64))
     scaled_name = "Users scaled"
     items = [
-        Points(name, users, Column(column, groups.keep_probability[order]), style, symbol=symbol, size=size)
+        Points(name, users, Column(column, groups.keep_probabilities[order]), style, symbol=symbol, size=size)
         for name, column, key, style, symbol, size in (
             ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
             (scaled_name, "kept_where_scaled", "scaled", Style.SMOOTH, "diamond-open", 9),
             ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
         )
-        if (groups := selected.groups.get(key))
+        if (groups := selected.groups_by_bounds.get(key))
     ]
     alt = "The more users a group has, the likelier it is released."
     x = _build_axis(USERS_AXIS, "", np.asarray(users))
@@ -221,10 +223,13 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
     assert solution.selected is not None
     columns = dict[str, FloatArray]()
     group_items, error_items = list[Item](), list[Item]()
-    looks = {"pair": ("Best pair", Style.CAP, "dot"), "scaled": ("Users scaled", Style.SMOOTH, "dash")}
-    curves = solution.selected.over_epsilon
+    styles_by_bounds = {
+        "pair": ("Best pair", Style.CAP, "dot"),
+        "scaled": ("Users scaled", Style.SMOOTH, "dash"),
+    }
+    curves = solution.selected.curves_by_bounds
     for key, (epsilons, num_released, error_kept, error_lost) in curves.items():
-        name, style, dash = looks[key]
+        name, style, dash = styles_by_bounds[key]
         columns |= {
             "epsilon": epsilons,
             f"groups_{key}": num_released,
@@ -244,13 +249,13 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
     error_axis = linear_axis("part of the error", (0.0, max_error), unit, number_format=",.3~g")
     x = _build_axis("privacy budget ε, same bounds", "", columns["epsilon"])
 
-    def plot(key: str, title: str, y: Axis, items: list[Item]) -> Plot:
+    def build_plot(key: str, title: str, y: Axis, items: list[Item]) -> Plot:
         """Plot the curves against the total budget."""
         return Plot(f"per-group-{key}-over-epsilon", title, alt, x, y, items, provenance, columns, height=340)
 
     return (
-        plot("kept", "Groups released over ε", group_axis, group_items),
-        plot("error", "Parts of the error over ε", error_axis, error_items),
+        build_plot("kept", "Groups released over ε", group_axis, group_items),
+        build_plot("error", "Parts of the error over ε", error_axis, error_items),
     )
 
 
@@ -259,21 +264,21 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
 
 def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> Handle:
     """Build the handle of the error over both bounds; ``columns`` are those of the figure."""
-    statistic, error_map = solution.parameters.statistic, solution.map
+    statistic, error_map = solution.parameters.statistic, solution.error_map
     best = int(np.argmin(error_map.errors))
     initial_groups, initial_amount = float(columns["max_groups"][best]), float(columns["max_amount"][best])
     if pair := solution.own_pair or solution.pair:
         initial_groups, initial_amount = float(pair.max_groups), pair.max_amount
     error_parts = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
-    groups, amounts = Column("max_groups", error_map.groups), Column("max_amount", error_map.amounts)
-    of_groups = SecondBound("Groups", groups, "", initial_groups, "own_groups", True)
-    of_amounts = SecondBound(
+    groups, amounts = Column("max_groups", error_map.group_bounds), Column("max_amount", error_map.amounts)
+    groups_bound = SecondBound("Groups", groups, "", initial_groups, "own_groups", True)
+    amounts_bound = SecondBound(
         amount_name, amounts, "in each", initial_amount, "own_amount", statistic.is_integer
     )
     # Where a user is in one group at most, the figure is a curve over the amount.
-    is_swapped = error_map.groups.size == 1 < error_map.amounts.size
-    first, second = (of_amounts, of_groups) if is_swapped else (of_groups, of_amounts)
+    is_swapped = error_map.group_bounds.size == 1 < error_map.amounts.size
+    first, second = (amounts_bound, groups_bound) if is_swapped else (groups_bound, amounts_bound)
     return Handle(
         first.name,
         first.values,

@@ -18,12 +18,12 @@ from dpcore.dataset import Dataset, Pairs, PairSizes
 from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
-from dpcore.per_group.means import best_mean_pair, compute_mean_squares, find_useful_size, mean_error
-from dpcore.per_group.moments import ErrorParts, compute_moments, error_parts, pair_error
+from dpcore.per_group.means import best_mean_pair, compute_mean_error, compute_mean_squares, find_useful_size
+from dpcore.per_group.moments import ErrorParts, compute_error_parts, compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import SortedPairs, errors_by_groups, parts_by_groups
+from dpcore.per_group.passes import SortedPairs, compute_errors_by_max_groups, compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
@@ -40,14 +40,14 @@ MIN_SAVING = 0.01
 """Share of the error that scaling must save."""
 USEFUL_ERROR = 0.1
 """Relative error of a useful number."""
-DIGITS = 3
+NUM_DIGITS = 3
 
 
 def round_up(amount: float) -> float:
     """Round an amount up to few digits, as the exact amount may reveal that of one user."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
-    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    step = 10.0 ** (math.floor(math.log10(amount)) - NUM_DIGITS + 1)
     return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
 
 
@@ -62,8 +62,8 @@ class PairSolution:
         pair: The same with L-infinity rounded to few digits if it is real, for card and code; None if releasing nothing
             is better.
         own_pair: The user's own pair, or None.
-        tuner: The pair that PipelineDP's rule picks; None if the rule does not cover the statistic.
-        map: The error over both bounds.
+        tuner_pair: The pair that PipelineDP's rule picks; None if the rule does not cover the statistic.
+        error_map: The error over both bounds.
     """
 
     problem: PerGroupProblem | SummaryProblem
@@ -71,8 +71,8 @@ class PairSolution:
     choice: PairChoice
     pair: Pair | None
     own_pair: Pair | None
-    tuner: Pair | None = None
-    map: ErrorMap
+    tuner_pair: Pair | None = None
+    error_map: ErrorMap
 
     @property
     def parameters(self) -> PerGroupParameters:
@@ -132,17 +132,17 @@ class PerGroupSolution(PairSolution):
     """The best bounds for a release per group, with the error of each group.
 
     Attributes:
-        cap: The best cap of whole vectors; None outside the theorem.
-        radial: The best radial clip; likewise.
-        near_optimal: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
+        best_cap: The best cap of whole vectors; None outside the theorem.
+        best_radial: The best radial clip; likewise.
+        near_optimal_groups: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
         selected: The solution for privately selected groups; None for a public list.
     """
 
     problem: PerGroupProblem
     facet: Pairs
-    cap: whole_vector.VectorChoice | None = None
-    radial: whole_vector.VectorChoice | None = None
-    near_optimal: tuple[int, int] | None = None
+    best_cap: whole_vector.VectorChoice | None = None
+    best_radial: whole_vector.VectorChoice | None = None
+    near_optimal_groups: tuple[int, int] | None = None
     selected: error_map.SelectionSolution | None = None
 
     @property
@@ -157,46 +157,50 @@ class PerGroupSolution(PairSolution):
         return "" if is_count else self.facet.value_column
 
     @property
-    def scaled(self) -> whole_vector.VectorChoice | SelectedVector | None:
+    def best_vector(self) -> whole_vector.VectorChoice | SelectedVector | None:
         """Return the better of cap and radial clip, or None if no bound on whole vectors was found."""
         if self.selected is not None:
             return self.selected.vector
-        if self.cap is None or self.radial is None:
+        if self.best_cap is None or self.best_radial is None:
             return None
-        return self.radial if self.radial.error < self.cap.error else self.cap
+        return self.best_radial if self.best_radial.error < self.best_cap.error else self.best_cap
 
     @cached_property
     def error_parts(self) -> ErrorParts | None:
         """Return the parts of the error of ``pair``; None for a mean, and for privately selected groups."""
         if self.is_mean or self.pair is None or self.selected is not None:
             return None
-        return error_parts(self.problem, self.pair.max_groups, self.pair.max_amount)
+        return compute_error_parts(self.problem, self.pair.max_groups, self.pair.max_amount)
 
     @cached_property
-    def errors(self) -> FloatArray:
+    def group_errors(self) -> FloatArray:
         """Return the root mean squared error of every group at ``pair``, or of publishing nothing without a pair."""
         problem, pair = self.problem, self.pair
         if pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
         if self.selected is not None:
-            return np.sqrt(self.selected.groups["pair"].mean_squares)
+            return np.sqrt(self.selected.groups_by_bounds["pair"].mean_squares)
         if self.is_mean:
             return np.sqrt(compute_mean_squares(problem, pair.max_groups, int(pair.max_amount)))
         return np.sqrt(compute_moments(problem, pair.max_groups, pair.max_amount).mean_squares)
 
     @cached_property
-    def errors_scaled(self) -> FloatArray | None:
+    def vector_group_errors(self) -> FloatArray | None:
         """Return the same at the better bound on whole vectors; None if there is none."""
-        if (best := self.scaled) is None:
+        if (best := self.best_vector) is None:
             return None
         if self.selected is not None:
-            return np.sqrt(self.selected.groups["scaled"].mean_squares)
+            return np.sqrt(self.selected.groups_by_bounds["scaled"].mean_squares)
         return np.sqrt(whole_vector.compute_mean_squares(self.problem, best.rule, best.max_norm))
 
     @cached_property
     def useful_mean_size(self) -> float | None:
         """Return the rows of a group from which its own mean is better than one mean for all; None if there is none."""
-        return find_useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
+        return (
+            find_useful_size(self.problem, self.group_errors)
+            if self.is_mean and self.pair is not None
+            else None
+        )
 
     @cached_property
     def norm_curves(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -204,16 +208,16 @@ class PerGroupSolution(PairSolution):
 
         The theorem must cover the statistic.
         """
-        assert self.cap is not None
-        assert self.radial is not None
+        assert self.best_cap is not None
+        assert self.best_radial is not None
         problem = self.problem
-        best_norms = [x for x in (self.cap.max_norm, self.radial.max_norm) if x > 0.0]
+        best_norms = [x for x in (self.best_cap.max_norm, self.best_radial.max_norm) if x > 0.0]
         norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
         centres = best_norms or [norm or 1.0]
         points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
         norms = np.unique(np.r_[np.geomspace(min(centres) / 30.0, max(centres) * 30.0, points), best_norms])
         cap, radial = (
-            np.array([whole_vector.vector_error(problem, rule, float(t)) for t in norms])
+            np.array([whole_vector.compute_vector_error(problem, rule, float(t)) for t in norms])
             for rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
         )
         return norms, cap, radial
@@ -221,9 +225,9 @@ class PerGroupSolution(PairSolution):
     @property
     def saved_share(self) -> float:
         """Return the share of the best pair's error that bounding whole vectors saves; 0 if that was not computed."""
-        if self.scaled is None or self.pair_error == 0.0:
+        if self.best_vector is None or self.pair_error == 0.0:
             return 0.0
-        return max(0.0, 1.0 - self.scaled.error / self.pair_error)
+        return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
         """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
@@ -238,7 +242,7 @@ class PerGroupSolution(PairSolution):
 
     def count_useless(self, errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
-        return int(self.problem.pairs.times[errors >= np.abs(self.problem.totals)].sum())
+        return int(self.problem.pairs.multiplicities[errors >= np.abs(self.problem.totals)].sum())
 
 
 def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
@@ -269,17 +273,19 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
         return "*Which groups survive* has the curves over ε."
     pairs = build_pairs(dataset, parameters)
 
-    def best(epsilon: float) -> tuple[float, float]:
+    def solve_at(epsilon: float) -> tuple[float, float]:
         """Return L0 and the error of the best pair at another epsilon."""
         problem = PerGroupProblem(pairs, replace(parameters, epsilon=epsilon))
         is_mean = parameters.statistic is Statistic.MEAN
         choice = best_mean_pair(problem) if is_mean else best_pair(problem)
         return float(choice.max_groups), choice.error
 
-    return BoundComparison("Groups per user of the best pair", "Error of the best pair", best, is_slow=True)
+    return BoundComparison(
+        "Groups per user of the best pair", "Error of the best pair", solve_at, is_slow=True
+    )
 
 
-def check(dataset: Dataset, parameters: PerGroupParameters) -> bool:
+def check_data(dataset: Dataset, parameters: PerGroupParameters) -> bool:
     """Return True if the data fit the parameters, before any search begins.
 
     Raises:
@@ -311,11 +317,11 @@ def solve(
     problem = PerGroupProblem(build_pairs(dataset, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection, facet, map_size = None, None, MAP_SIZE
+    selection, sorted_pairs, map_size = None, None, MAP_SIZE
     error_at: Callable[[int, float], float]
     if parameters.selection.is_private:
         selection, map_size = Selection(problem), SELECTED_MAP_SIZE
-        error_at = selection.error
+        error_at = selection.compute_error
         choice = best_selected_pair(
             selection,
             max_evaluations=int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500)),
@@ -323,69 +329,78 @@ def solve(
             should_stop=should_stop,
         )
     elif is_mean:
-        error_at, map_size = partial(mean_error, problem), MEAN_MAP_SIZE
+        error_at, map_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
         choice = best_mean_pair(problem, should_stop=should_stop)
     else:
-        error_at, facet = partial(pair_error, problem), SortedPairs.from_problem(problem)
+        error_at, sorted_pairs = partial(compute_pair_error, problem), SortedPairs.from_problem(problem)
         progress(0.1)
-        choice = best_pair(problem, facet, should_stop=should_stop)
+        choice = best_pair(problem, sorted_pairs, should_stop=should_stop)
 
-    def evaluate(groups: int, amount: float) -> Pair:
+    def evaluate_pair(max_groups: int, amount: float) -> Pair:
         """Return the pair of bounds with its error."""
-        return Pair(groups, amount, error_at(groups, amount))
+        return Pair(max_groups, amount, error_at(max_groups, amount))
 
     pair = tuner = own_pair = cap = radial = near_optimal = selected = None
     if not choice.releases_nothing:
         amount = choice.max_amount if statistic.is_integer else round_up(choice.max_amount)
-        pair = evaluate(choice.max_groups, amount)
+        pair = evaluate_pair(choice.max_groups, amount)
     progress(0.7)
     if selection is None and statistic.is_non_negative and parameters.has_vectors:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
         cap = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
         radial = whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = evaluate(*pick_as_tuner(problem, None if selection is None else selection.keep_probability))
+        tuner = evaluate_pair(
+            *pick_as_tuner(problem, None if selection is None else selection.compute_keep_probabilities)
+        )
     if parameters.own_groups is not None and parameters.own_amount is not None:
-        own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
+        own_pair = evaluate_pair(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
     if selection is not None:
         vector = best_selected_vector(selection, should_stop) if parameters.has_vectors else None
-        selected = error_map.evaluate(selection, pair, vector, tuner, should_stop)
+        selected = error_map.evaluate_selection(selection, pair, vector, tuner, should_stop)
     groups, amounts = error_map.choose_axes(problem, None if is_mean else pair, *map_size)
     # One point only, as each costs as much as a step of the search.
     if selection is not None and should_stop():
         groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
-    def row(amount: float) -> FloatArray:
+    def compute_row(amount: float) -> FloatArray:
         """Return the map's row at an L-infinity: the errors, and also their sampling and noise parts if known."""
-        if facet is not None:
-            return parts_by_groups(problem, amount, facet)[:, groups.astype(np.int64) - 1]
+        if sorted_pairs is not None:
+            return compute_parts_by_max_groups(problem, amount, sorted_pairs)[:, groups.astype(np.int64) - 1]
         return np.array([[error_at(int(l0), amount) for l0 in groups]])
 
-    if facet is not None and pair is not None:
-        near_optimal = _find_near_optimal(problem, pair, facet)
+    if sorted_pairs is not None and pair is not None:
+        near_optimal = _find_near_optimal(problem, pair, sorted_pairs)
     return PerGroupSolution(
         problem=problem,
         choice=choice,
         pair=pair,
         own_pair=own_pair,
-        tuner=tuner,
-        map=error_map.map_by_rows(groups, amounts, row, None if is_mean else pair, should_stop),
+        tuner_pair=tuner,
+        error_map=error_map.map_by_rows(groups, amounts, compute_row, None if is_mean else pair, should_stop),
         facet=dataset.pairs,
-        cap=cap,
-        radial=radial,
-        near_optimal=near_optimal,
+        best_cap=cap,
+        best_radial=radial,
+        near_optimal_groups=near_optimal,
         selected=selected,
     )
 
 
-def _find_near_optimal(problem: PerGroupProblem, pair: Pair, facet: SortedPairs) -> tuple[int, int]:
+def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: SortedPairs) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
-    near = np.flatnonzero(errors_by_groups(problem, pair.max_amount, facet) <= NEAR_OPTIMAL * pair.error) + 1
-    inside = np.searchsorted(near, pair.max_groups)
-    gaps = np.flatnonzero(np.diff(near) > 1)
+    near_optimal_groups = (
+        np.flatnonzero(
+            compute_errors_by_max_groups(problem, pair.max_amount, sorted_pairs) <= NEAR_OPTIMAL * pair.error
+        )
+        + 1
+    )
+    inside = np.searchsorted(near_optimal_groups, pair.max_groups)
+    gaps = np.flatnonzero(np.diff(near_optimal_groups) > 1)
     low, high = gaps[gaps < inside], gaps[gaps >= inside]
-    return int(near[low[-1] + 1] if low.size else near[0]), int(near[high[0]] if high.size else near[-1])
+    return int(near_optimal_groups[low[-1] + 1] if low.size else near_optimal_groups[0]), int(
+        near_optimal_groups[high[0]] if high.size else near_optimal_groups[-1]
+    )
 
 
 def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
@@ -401,10 +416,10 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     limits: tuple[float, float] | None = (choice.error, choice.error)
     if not choice.releases_nothing:
         pair = Pair(choice.max_groups, choice.max_amount, choice.error)
-        limits = problem.limits(pair.max_groups, pair.max_amount)
+        limits = problem.compute_limits(pair.max_groups, pair.max_amount)
     if parameters.own_groups is not None and parameters.own_amount is not None:
         l0, linf = int(parameters.own_groups), float(parameters.own_amount)
-        own_pair = Pair(l0, linf, problem.error(l0, linf))
+        own_pair = Pair(l0, linf, problem.compute_error(l0, linf))
     groups, amounts = (
         np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
         for largest, count, best in (
@@ -412,13 +427,15 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
             (problem.amounts.max(), SUMMARY_MAP_SIZE[1], choice.max_amount),
         )
     )
-    error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    error_parts = np.array(
+        [[problem.compute_error_parts(int(l0), float(c)) for l0 in groups] for c in amounts]
+    )
     return DistributionSolution(
         problem=problem,
         facet=dataset.pair_sizes,
         choice=choice,
         pair=pair,
         own_pair=own_pair,
-        map=ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0)),
+        error_map=ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0)),
         limits=limits,
     )

@@ -118,15 +118,15 @@ def instruct_to_bound(solution: AnySolution) -> str:
 def write_headline(solution: AnySolution) -> str:
     """Return the recommendation in one sentence: the best pair of bounds, or the alternative if there is none."""
     if solution.pair is not None:
-        about = ", or about as many" if isinstance(solution, DistributionSolution) else ""
-        return f"{instruct_to_bound(solution)}{about}."
+        suffix_text = ", or about as many" if isinstance(solution, DistributionSolution) else ""
+        return f"{instruct_to_bound(solution)}{suffix_text}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
         return f"Keep every row, and scale the user: {wording.percent(solution.saved_share)} less error than nothing."
     epsilon = wording.entered(solution.parameters.epsilon)
     if not solution.choice.is_settled:
         return f"No useful pair was found at ε = {epsilon}; there may be one."
-    tried = "" if solution.choice.certificate is not None else " of those tried"
-    return f"Release nothing at ε = {epsilon}: no pair of bounds{tried} has a smaller error."
+    restriction_text = "" if solution.choice.certificate is not None else " of those tried"
+    return f"Release nothing at ε = {epsilon}: no pair of bounds{restriction_text} has a smaller error."
 
 
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
@@ -135,33 +135,35 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     objective_help = f"The {OBJECTIVES[parameters.objective]}."
     error = solution.pair_error
     error_text = format_error(parameters, error)
-    pair_label, pair_text, copied = "Best pair", "none" if choice.is_settled else "none found", ""
+    pair_label, pair_text, clipboard_text = "Best pair", "none" if choice.is_settled else "none found", ""
     error_label, comparison = "Error of publishing nothing", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
-        pair_label, copied = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
+        pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
-            pair_label, copied = "Best bound", f"{pair.max_groups}"
+            pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
         error_label = "Error of the pair"
         comparison = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
-            Number("Best pair found", pair_text, clipboard_text=copied),
+            Number("Best pair found", pair_text, clipboard_text=clipboard_text),
             Number("Error, about", error_text, "", objective_help),
         )
     entries = [
-        Number(pair_label, pair_text, clipboard_text=copied),
+        Number(pair_label, pair_text, clipboard_text=clipboard_text),
         Number(error_label, error_text, comparison, objective_help, error, clipboard_text=error_text),
     ]
     if solution.selected is not None and pair is not None:
-        num_released = wording.number(solution.selected.groups["pair"].expected_groups)
+        num_released = wording.number(solution.selected.groups_by_bounds["pair"].num_expected_groups)
         entries.append(Number("Groups released", num_released, f"of {solution.num_groups:,}, on average"))
-    if (scaled := solution.scaled) is not None:
-        name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
+    if (scaled := solution.best_vector) is not None:
+        bound_label = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         note = f"{wording.change(scaled.error, error)} than the pair"
         norm_help = "The largest L1 (Laplace) or L2 norm (Gaussian) of what a user adds to all groups."
         entries += [
-            Number(name, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", norm_help),
+            Number(
+                bound_label, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", norm_help
+            ),
             Number("Error of scaling", format_error(parameters, scaled.error), note, objective_help),
         ]
     return tuple(entries)
@@ -169,10 +171,14 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair; their squares add up to its square."""
-    if (split := solution.error_parts) is None:
+    if (error_parts := solution.error_parts) is None:
         return ()
-    values = {BIAS: split.clipped + split.left_out, SAMPLING: split.sampling, NOISE: split.noise}
-    roots = {name: math.sqrt(split.total * max(value, 0.0)) for name, value in values.items()}
+    values = {
+        BIAS: error_parts.clipping + error_parts.omission,
+        SAMPLING: error_parts.sampling,
+        NOISE: error_parts.noise,
+    }
+    roots = {name: math.sqrt(error_parts.total * max(value, 0.0)) for name, value in values.items()}
     return build_error_parts(roots, wording.number)
 
 
@@ -191,17 +197,17 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
                 f"**{outside.percent} of the values are clamped**, and no error here counts that: set L and U "
                 f"{RANGE_SOURCE}"
             )
-        if (scaled := solution.scaled) is not None and solution.saved_share >= MIN_SAVING:
+        if (scaled := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
             groups = ""
             if isinstance(scaled, SelectedVector):
                 groups = f", of at most {wording.counted(scaled.max_groups, 'group')}"
-            action = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
-            saved = wording.percent(solution.saved_share)
+            action_text = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
+            saved_text = wording.percent(solution.saved_share)
             error_text = format_error(solution.parameters, scaled.error)
-            sentences.append(f"{action} instead{groups}: {error_text}, {saved} less.")
+            sentences.append(f"{action_text} instead{groups}: {error_text}, {saved_text} less.")
         if solution.is_mean and solution.pair is not None:
-            of_little_use = "" if solution.useful_mean_size else "**Of little use:** "
-            sentences.append(f"{of_little_use}{_compare_means(solution)}")
+            warning_text = "" if solution.useful_mean_size else "**Of little use:** "
+            sentences.append(f"{warning_text}{_compare_means(solution)}")
     if dataset.is_private:
         sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
@@ -238,12 +244,14 @@ def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCount
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the numbers of groups with a near-optimal error under the best bound within a group, if computed."""
-    if solution.near_optimal is None or solution.pair is None:
+    if solution.near_optimal_groups is None or solution.pair is None:
         return ""
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    return standard.write_range(*solution.near_optimal, "group", objective="", other_bound_text=amount_text)
+    return standard.write_range(
+        *solution.near_optimal_groups, "group", objective="", other_bound_text=amount_text
+    )
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -258,8 +266,8 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     parameters, pair, selected = solution.parameters, solution.pair, solution.selected
     facts = {"Noise": _describe_noise(parameters)}
     facts |= {} if selected is None else _list_selection_facts(solution, selected)
-    if (split := solution.error_parts) is not None:
-        shares = (wording.percent(part / split.total) for part in astuple(split))
+    if (error_parts := solution.error_parts) is not None:
+        shares = (wording.percent(part / error_parts.total) for part in astuple(error_parts))
         names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
         shares_by_name = zip(names, shares, strict=True)
         facts["Error components"] = f"{', '.join(f'{name} {share}' for name, share in shares_by_name)}."
@@ -270,9 +278,9 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             f"above the bound on groups: {_count_share(is_above_groups, 'user')}; above the bound in each: "
             f"{_count_share(is_above_amount, 'pair')} of user and group."
         )
-    if solution.cap is not None and solution.radial is not None:
+    if solution.best_cap is not None and solution.best_radial is not None:
         level, scaling = (
-            format_error(parameters, choice.error) for choice in (solution.cap, solution.radial)
+            format_error(parameters, choice.error) for choice in (solution.best_cap, solution.best_radial)
         )
         facts["Without sampling"] = f"error {level} with one level, {scaling} with scaling."
     if (outside := _count_outside(solution, dataset)) is not None:
@@ -283,7 +291,10 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         )
     if solution.is_mean:
         facts[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
-    for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
+    for name, compared_pair in (
+        ("PipelineDP's rule", solution.tuner_pair),
+        ("Your own pair", solution.own_pair),
+    ):
         if compared_pair is not None:
             groups, amount = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
             facts[f"{name}, {groups} × {amount}"] = standard.compare_own_bound(
@@ -293,13 +304,13 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
                 lambda error: format_error(parameters, error),
                 "the pair",
             )
-    offer = "no pair: only for amounts of at least 0, on a public list of groups."
+    offer_text = "no pair: only for amounts of at least 0, on a public list of groups."
     if parameters.statistic.is_non_negative and selected is None:
-        offer = (
+        offer_text = (
             "the pair with the least sum of mean absolute errors; its root mean square can be up to "
             f"50{wording.PERCENT} higher."
         )
-    return facts | {"Choose privately offers": offer}
+    return facts | {"Choose privately offers": offer_text}
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:
@@ -346,7 +357,7 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
         f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), {noise} "
         "for the noise."
     }
-    if groups := selected.groups.get("pair"):
+    if groups := selected.groups_by_bounds.get("pair"):
         error_parts = split_error(solution.problem, groups)
         released, lost = (wording.percent(part / sum(error_parts)) for part in error_parts)
         facts["Error components"] = f"released groups {released}, groups that are not released {lost}."
@@ -363,7 +374,7 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
 
 def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
     """Return the certificates of pair, cap and radial clip, each with its stop reason."""
-    choices = (("Pair", solution.choice), ("One level", solution.cap), ("Scaling", solution.radial))
+    choices = (("Pair", solution.choice), ("One level", solution.best_cap), ("Scaling", solution.best_radial))
     return tuple(
         (name, choice.certificate, choice.stop_reason)
         for name, choice in choices
@@ -392,14 +403,14 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
     selected, sentences = solution.selected, []
     names = {"pair": "With the best pair", "scaled": "With users scaled", "tuner": "With PipelineDP's pair"}
     for key, name in names.items():
-        if (groups := selected.groups.get(key)) is None:
+        if (groups := selected.groups_by_bounds.get(key)) is None:
             continue
-        likely = selected.users[groups.keep_probability >= 0.5]
+        likely_sizes = selected.users_per_group[groups.keep_probabilities >= 0.5]
         size_text = "none is likely"
-        if likely.size:
-            size_text = f"the smallest likely one has {wording.counted(int(likely.min()), 'user')}"
+        if likely_sizes.size:
+            size_text = f"the smallest likely one has {wording.counted(int(likely_sizes.min()), 'user')}"
         sentences.append(
-            f"**{name}:** {wording.number(groups.expected_groups)} of "
+            f"**{name}:** {wording.number(groups.num_expected_groups)} of "
             f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
         )
     if not sentences:
@@ -412,19 +423,19 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     """Describe which groups have useful numbers."""
     if solution.is_mean:
         return [_compare_means(solution)]
-    sentences, ten = [], wording.percent(USEFUL_ERROR)
+    sentences, limit_text = [], wording.percent(USEFUL_ERROR)
     for name, errors in (
-        ("With the best pair" if solution.pair is not None else "Publishing 0", solution.errors),
-        ("With users scaled", solution.errors_scaled),
+        ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
+        ("With users scaled", solution.vector_group_errors),
     ):
         if errors is None:
             continue
-        useless, size = solution.count_useless(errors), solution.find_useful_size(errors)
-        useful = f"the largest group's error is above {ten}"
+        num_useless, size = solution.count_useless(errors), solution.find_useful_size(errors)
+        useful_text = f"the largest group's error is above {limit_text}"
         if size is not None:
-            useful = f"every error is below {ten} from a size of {wording.number(size)} on"
+            useful_text = f"every error is below {limit_text} from a size of {wording.number(size)} on"
         sentences.append(
-            f"**{name}:** {useful}; publishing 0 is as good for {wording.number(useless)} of "
+            f"**{name}:** {useful_text}; publishing 0 is as good for {wording.number(num_useless)} of "
             f"{wording.counted(solution.num_groups, 'group')}."
         )
     return sentences
@@ -433,7 +444,7 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
 def _describe_users(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
     problem, rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
-    group_rows, squares = problem.per_group(rows), problem.per_group(rows**2)
+    group_rows, squares = problem.sum_by_group(rows), problem.sum_by_group(rows**2)
     is_occupied = group_rows > 0.0
     ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
     return (

@@ -27,7 +27,7 @@ TINY_SHARE = 1e-4
 
 
 def write_headline(solution: PlanSolution) -> str:
-    """Write for how many lines the budget suffices."""
+    """Write for how many lines the budget suffices; for one line, whether it does."""
     count, num_reached = len(solution.lines), solution.num_reached
     epsilon = format_rounded_up(solution.budget.epsilon, 4)
     if count == 1:

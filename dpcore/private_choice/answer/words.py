@@ -10,7 +10,7 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, 
 from dpcore.contributions import FloatArray
 from dpcore.per_group.answer.words import format_pair
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
-from dpcore.per_group.private_pair import expected_excess as expected_of_pair
+from dpcore.per_group.private_pair import find_expected_excess as expected_of_pair
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, PrivateSolution

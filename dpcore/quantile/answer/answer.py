@@ -68,7 +68,7 @@ NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma"
 def sort_rows(
     dataset: Dataset, parameters: QuantileParameters
 ) -> tuple[QuantileProblem, QuantileProblem | None]:
-    """Return the problem with its rows sorted, and the one for a first answer if the rows are few enough."""
+    """Return the problem with sorted rows, and one with fewer subsamples (None if rows are too many)."""
     assert dataset.values is not None
     problem = core.build_problem(dataset.values, parameters)
     num_rows = problem.rows.histogram.num_rows
@@ -108,9 +108,11 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     )
 
     def compute(choices: Choices, progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
+        """Compute the answer for the best bounds of a complete search."""
         return core.compute(parameters, problem, choices)
 
     def compute_first(choices: Choices | None) -> QuantileSolution:
+        """Compute a first answer from few subsamples, and from few bounds if no choices are known."""
         first = few.with_changes(neighbours=neighbours, epsilon=epsilon)
         return core.compute(parameters, first, choices or first_choices(first, parameters.levels))
 
@@ -136,7 +138,7 @@ MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
-    """Say which values the answer is for."""
+    """Show which values the answer is for."""
     yield Note(words.describe_inputs(dataset, answer.parameters))
 
 
@@ -146,6 +148,7 @@ def show_answers(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
+    """Show the density of the answers over the values chosen, and a note if many answers fall outside."""
     limits = yield _choose_values(
         solution, "where", lambda limits: plots.plot_density(solution, dataset, limits)
     )
@@ -156,7 +159,7 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
 
 
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
-    """Return a plot over the values that a person chooses to see."""
+    """Build a plot over a range of values that the user can change."""
     initial, widest = core.find_shown_range(solution)
     key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
     return Window(draw, initial, widest, key, "Values shown", "From and to")
@@ -375,6 +378,7 @@ def weights_csv(
 
 
 def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
+    """List the numbers of the file of the choice."""
     return {
         "bound": solution.bound,
         "bound_label": label,

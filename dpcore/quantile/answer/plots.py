@@ -134,7 +134,7 @@ def plot_density(
 
 
 def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
-    """Return the edges of bins between two values: each holds as many candidates, where there are some."""
+    """Return the edges of equal bins between two values, or for candidates of bins that hold as many each."""
     base = solution.problem.base
     if solution.parameters.is_simulated:
         return np.linspace(low, high, BINS // 4 + 1)
@@ -146,6 +146,7 @@ def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray
 
 
 def _build_value_axis(limits: tuple[float, float]) -> Axis:
+    """Build the axis of answers, in the unit of the values."""
     return linear_axis("answer", limits, "unit of the values", number_format=",.4~g")
 
 
@@ -155,6 +156,7 @@ def _fit_from_zero(series: Sequence[Curve | Points]) -> tuple[float, float]:
 
 
 def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> FloatArray:
+    """Return the mean density of the base distribution on each bin, shape (bins,)."""
     # Between two edges the base may change its form: its mass there is that of the pieces.
     base = solution.problem.base
     cuts = np.union1d(edges, base.breaks[(base.breaks > edges[0]) & (base.breaks < edges[-1])])

@@ -66,7 +66,10 @@ def search(
     begins_at = 0.5 if problem.program in WEIGHTED_PROGRAMS else 0.0
 
     def search_kind(weighting: WeightKind, begin: float) -> QuantileChoice:
+        """Find the best bound of one kind; ``begin`` is the share of the progress before it."""
+
         def report(share: float) -> None:
+            """Report the share of the whole search that is done."""
             progress(begin + share * (1.0 - begins_at))
 
         return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
@@ -92,7 +95,7 @@ def build_problem(values: Values, parameters: QuantileParameters) -> QuantilePro
 
 
 def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
-    """Compare the bound of the answer and its rank error over epsilon; from counts if the answer takes that."""
+    """Build the comparison of bound and rank error over epsilon, or return the sentence why there is none."""
     if dataset.values is None:
         return "These data have no values."
     if parameters.weighting is Weighting.NONE:
@@ -105,6 +108,7 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
     def best(epsilon: float) -> tuple[float, float]:
+        """Return the bound and its rank error at another epsilon."""
         scaled = problem.with_changes(epsilon=epsilon)
         if is_from_counts:
             bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(weighting).bound
@@ -213,7 +217,7 @@ def mean_error(outputs: Sequence[QuantileOutput]) -> float:
 
 
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
-    """Compute the distributions at the bound in use."""
+    """Build the solution from known best bounds, with the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.levels, parameters.weight_kind, problem.histogram
     max_bound = float(histogram.max_size)
     paper = parameters.rank_bound(histogram).best(weighting)
@@ -262,7 +266,7 @@ def solve(
 
 
 def find_shown_range(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return two ranges of values: the one to show first, and the widest.
+    """Return two ranges of values, (from, to) each: the one to show first, and the widest.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
@@ -286,7 +290,7 @@ class BaseChange(enum.Enum):
 
 
 def build_poorer_bases(parameters: QuantileParameters, change: BaseChange) -> tuple[FloatArray, list[Base]]:
-    """Return the shifts or stretches of the base, and the bases."""
+    """Return the shifts or stretches of the base, shape (k,), and the k poorer bases."""
     if change is BaseChange.WIDER:
         return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
     return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]

@@ -26,7 +26,7 @@ KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows
 
 
 def name_quantile(q: float) -> str:
-    """Name a quantile."""
+    """Return the name of a quantile: "Median", or for example "0.9-quantile"."""
     return "Median" if q == 0.5 else f"{wording.entered(q)}-quantile"
 
 
@@ -37,7 +37,7 @@ def format_error(error: float, standard_error: float) -> str:
 
 
 def write_headline(solution: QuantileSolution) -> str:
-    """Write the instruction."""
+    """Write the instruction: which bound to use, to set one, or that the program has its own."""
     if solution.parameters.fixed_bound is not None:
         return core.NO_BOUND
     if solution.parameters.weighting is Weighting.NONE:
@@ -49,7 +49,7 @@ def write_headline(solution: QuantileSolution) -> str:
 
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
-    """Build the bound, its rank error, and the rank error without a bound."""
+    """Build the numbers: bound, rank error, and rank error without a bound."""
     p, expected = solution.parameters, "of rows, expected"
     name, bound, error, note = "Best bound", solution.bound, solution.rank_error, expected
     if solution.standard_error > 0.0:
@@ -64,6 +64,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
         name = "Bound from counts"
 
     def build_error(label: str, value: float, note: str, key: str) -> Number:
+        """Build the number of a rank error, formatted in per cent."""
         return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
 
     # A user who is added needs some bound all the same.
@@ -232,7 +233,7 @@ RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
 
 
 def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
-    """Say which values and which part of epsilon the answer is computed with."""
+    """Write which values and which part of epsilon the answer uses, and how many values lie outside its range."""
     assert dataset.values is not None
     values = dataset.values.values
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
@@ -248,7 +249,7 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
 
 
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
-    """Describe the bound in use and its rank error; of rows without a bound that error alone."""
+    """Write the methods section: the bound in use and its rank error; without a bound the error alone."""
     p = solution.parameters
     text = _describe_draw(p)
     if p.base is BaseKind.UNIFORM:
@@ -317,6 +318,7 @@ def _describe_draw(p: QuantileParameters) -> str:
 
 
 def _describe_release(p: QuantileParameters) -> str:
+    """Write the clause that says which quantiles were released."""
     *levels, last_level = (wording.entered(q) for q in p.levels)
     if levels:
         return f"The {', '.join(levels)} and {last_level} quantiles were released"
@@ -331,6 +333,7 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     base = fields_of_data(dataset) | ends | {"quantiles": p.levels, "neighbours": p.neighbours}
 
     def name_form(weighting: WeightKind, bound: float, **label: Disclosure) -> Form:
+        """Build the form of a program for a bound: its name, quantity and settings."""
         if weighting is WeightKind.CAP:
             return cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
         return smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}

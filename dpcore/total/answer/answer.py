@@ -56,7 +56,7 @@ def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> Solver:
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
-    """Say what is added up."""
+    """Show what is added up."""
     yield Note(words.describe_totals(answer.solution.user_totals, dataset))
 
 
@@ -180,6 +180,7 @@ def build_answer(
 
 
 def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
+    """Build the answer for totals of at least 0, yet without code, setting and files."""
     error_parts = {
         BIAS: float(solution.at_bound.bias),
         NOISE: float(solution.at_bound.noise_by(parameters.objective)),
@@ -207,6 +208,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
 
 
 def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
+    """Build the answer for totals of both signs, yet without code, setting and files."""
     return Answer(
         headline=words.write_signed_headline(solution),
         detail=words.write_signed_detail(solution, dataset),
@@ -221,6 +223,7 @@ def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: Signe
 
 
 def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[str, object]:
+    """List bias, noise and errors at one bound for the file of the choice."""
     return {
         "noise_scale": unit_noise * float(errors.bounds),
         "bias": bias,
@@ -231,7 +234,7 @@ def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[st
 
 
 def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
-    """Compute the numbers of the file, which are about the exact bound; card and code have the rounded one."""
+    """List the numbers of the file, which are about the exact bound; card and code have the rounded one."""
     problem, choice = solution.problem, solution.choice
     bound: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
     if problem.is_integer:
@@ -254,6 +257,7 @@ def refused_answer(dataset: Dataset, parameters: TotalParameters, column: str) -
 
 
 def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
+    """Build the setting of the release, by which other answers know it: a sum of the column, or a count."""
     return ReleaseSetting(
         Quantity.SUM if column else Quantity.COUNT,
         parameters.epsilon,
@@ -267,6 +271,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
 
 
 def _list_range_details(solution: SignedSolution) -> dict[str, object]:
+    """List the numbers of the file for a range of totals of both signs."""
     clipped = solution.clipped
     return {
         "lower": clipped.low,

@@ -127,6 +127,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
 
 
 def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
+    """List the errors over the bound as columns of the file behind a plot."""
     return {
         "bound": errors.bounds,
         "bias": errors.bias,
@@ -189,6 +190,7 @@ def _plot(
     columns: dict[str, FloatArray],
     **options: Any,
 ) -> Plot:
+    """Build a plot of errors over the bound, with the axes of the solution."""
     unit, (bound_limits, error_limits) = solution.unit, solution.limits
     bound = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(

@@ -137,6 +137,7 @@ class TotalSolution(_CurveSolution):
 
 
 def _find_short_bound(problem: TotalProblem) -> float:
+    """Return the best bound in few digits."""
     return total.short_bound(problem, total.optimal_bound(problem))
 
 
@@ -175,7 +176,7 @@ class SignedSolution(_CurveSolution):
 
 
 def explain_refusal(totals: UserTotals) -> str:
-    """Say in a sentence why nothing can be answered about these totals; empty where something can."""
+    """Return the sentence why these totals have no answer; empty if they have one."""
     if totals.amounts is None:
         return totals.refusal if totals.signed is None else ""
     return "All totals are 0." if totals.amounts.total == 0.0 else ""
@@ -246,7 +247,7 @@ NOT_COMPARED = list_fields_beside_data(TotalParameters)
 
 
 def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
-    """Return the best bound and its error at any epsilon."""
+    """Build the comparison of the best bound and its error over epsilon, or return the sentence why there is none."""
     totals = user_totals(dataset, parameters.summed)
     if totals.amounts is None:
         return "Only totals ≥ 0 are compared over ε."
@@ -255,6 +256,7 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     problem, unit = parameters.problem(totals.amounts), Unit(totals.column)
 
     def best(epsilon: float) -> tuple[float, float]:
+        """Return the best bound and its error at another epsilon."""
         problem_there = replace(problem, epsilon=epsilon)
         bound = _find_short_bound(problem_there)
         return bound, float(total.measure_errors(problem_there, bound))
@@ -282,7 +284,7 @@ def find_bound_limits(amounts: Amounts) -> Limits:
 
 
 def choose_plot_bounds(amounts: Amounts) -> FloatArray:
-    """Return the bounds to draw: log-spaced to twice the largest total, and every distinct total where they are few."""
+    """Return the bounds to plot: log-spaced to twice the largest total, and up to 60 distinct totals."""
     low, high = find_bound_limits(amounts)
     extra = [high, *(amounts.values if amounts.values.size <= 60 else ())]
     return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra)

@@ -58,6 +58,7 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     unit, measure = solution.unit, solution.measure
 
     def build_number(label: str, value: float, help_text: str, key: str) -> Number:
+        """Build the number of an error or of a part of it, with its share of the sum."""
         share = f"({wording.percent(value / solution.choice.error_of_nothing)} of the {unit.result})"
         return Number(label, unit.amount(value), share, help_text, value, unit.axis, key)
 
@@ -208,6 +209,7 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
 
 
 def _write_guarantee(parameters: TotalParameters, quantity: str) -> str:
+    """Write the sentence on the guarantee of the released sum or count."""
     release, relation = f"The {quantity} was released", Neighbours.ADD_OR_REMOVE_USER
     return write_guarantee(release, parameters.epsilon, relation, parameters.delta or 0.0)
 
@@ -236,6 +238,7 @@ def write_forms(
 
 
 def _format_range(solution: SignedSolution, digits: int = 4) -> str:
+    """Format the range [L, U]."""
     low, high = (wording.number(end, digits) for end in (solution.clipped.low, solution.clipped.high))
     return f"[{low}, {high}]"
 
@@ -257,6 +260,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     range_help = "A total outside counts as the nearer end."
 
     def build_number(label: str, value: float, note: str = "", digits: int = 3, key: str = "") -> Number:
+        """Build a number from the size of a value."""
         return Number(label, wording.number(abs(value), digits), note, value=value, unit=unit, key=key)
 
     return (

@@ -23,8 +23,8 @@ from dpcore.mean import Counts, MeanParameters
 from dpcore.mean import answer as mean_answer
 from dpcore.mean.parameters import Likeness, choose_defaults
 from dpcore.per_group import answer as per_group_answer
-from dpcore.per_group.means import mean_error
-from dpcore.per_group.moments import error_parts, pair_error
+from dpcore.per_group.means import compute_mean_error
+from dpcore.per_group.moments import compute_error_parts, compute_pair_error
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
@@ -181,7 +181,9 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     error = float(np.asarray(plot.columns["error"])[position])
     problem = answer.solution.problem
     mean = asked.statistic is Statistic.MEAN
-    exact = (mean_error if mean else pair_error)(problem, int(groups[position]), float(amounts[position]))
+    exact = (compute_mean_error if mean else compute_pair_error)(
+        problem, int(groups[position]), float(amounts[position])
+    )
     assert error == pytest.approx(exact)
     columns = (figure_handle.dots.losses, figure_handle.dots.noise)
     short, noise = (0.0 if column is None else float(np.asarray(column)[position]) for column in columns)
@@ -192,8 +194,8 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     if mean:
         assert not figure_handle.parts
         return
-    parts = error_parts(problem, int(groups[position]), float(amounts[position]))
-    expected = {"bias": parts.clipped + parts.left_out, "sampling": parts.sampling, "noise": parts.noise}
+    parts = compute_error_parts(problem, int(groups[position]), float(amounts[position]))
+    expected = {"bias": parts.clipping + parts.omission, "sampling": parts.sampling, "noise": parts.noise}
     for name, part in expected.items():
         assert float(np.asarray(plot.columns[name])[position]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2

@@ -11,7 +11,7 @@ from dpcore.per_group.means import best_mean_pair
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups
+from dpcore.per_group.passes import compute_errors_by_max_groups
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.selection import Selection, best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
@@ -44,10 +44,10 @@ def problems(**asked: object) -> tuple[PerGroupProblem, PerGroupProblem]:
 
 def test_one_entry_stands_for_all_empty_groups() -> None:
     assert (BEHIND.num_entries, BETWEEN.num_entries) == (13, 21)
-    assert BEHIND.times.tolist() == [1.0] * 12 + [EMPTY]
-    assert BETWEEN.times.tolist() == [1.0] * 21
+    assert BEHIND.multiplicities.tolist() == [1.0] * 12 + [EMPTY]
+    assert BETWEEN.multiplicities.tolist() == [1.0] * 21
     few = UserGroupPairs(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]), 2)
-    assert few.times.tolist() == [1.0, 1.0]
+    assert few.multiplicities.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=["Laplace", "Gaussian"])
@@ -62,7 +62,9 @@ def test_where_empty_groups_stand_in_the_list_changes_no_answer(
         found, same = best_pair(one), best_pair(other)
         assert found.error == pytest.approx(same.error, rel=2e-6)
         assert found.certificate.lower_bound == pytest.approx(same.certificate.lower_bound, rel=2e-6)
-        np.testing.assert_allclose(errors_by_groups(one, 2.0), errors_by_groups(other, 2.0), rtol=1e-12)
+        np.testing.assert_allclose(
+            compute_errors_by_max_groups(one, 2.0), compute_errors_by_max_groups(other, 2.0), rtol=1e-12
+        )
         if statistic is not Statistic.SIGNED_SUM:
             assert best_cap(one).error == pytest.approx(best_cap(other).error, rel=2e-3)
             assert best_radial(one).error == pytest.approx(best_radial(other).error, rel=1e-9)
@@ -79,9 +81,11 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
         found, same = best_selected_pair(Selection(one)), best_selected_pair(Selection(other))
         assert found.error == pytest.approx(same.error, rel=2e-3)
         at = Selection(one).evaluate_groups(2, 3.0), Selection(other).evaluate_groups(2, 3.0)
-        assert at[0].keep_probability[-1] == 0.0  # A group without users is never released.
-        assert at[0].expected_groups == pytest.approx(at[1].expected_groups, rel=1e-12)
-        assert one.error(at[0].mean_squares) == pytest.approx(other.error(at[1].mean_squares), rel=1e-12)
+        assert at[0].keep_probabilities[-1] == 0.0  # A group without users is never released.
+        assert at[0].num_expected_groups == pytest.approx(at[1].num_expected_groups, rel=1e-12)
+        assert one.combine_errors(at[0].mean_squares) == pytest.approx(
+            other.combine_errors(at[1].mean_squares), rel=1e-12
+        )
 
 
 def test_a_list_of_a_hundred_million_groups_costs_what_its_few_groups_cost() -> None:
@@ -90,7 +94,7 @@ def test_a_list_of_a_hundred_million_groups_costs_what_its_few_groups_cost() -> 
     assert problem.totals.size == problem.weights.size == 13
     # Every group has noise of variance 2 (L0 Linf / epsilon)^2 = 8, and the others nothing else.
     few = UserGroupPairs(BEHIND.user_codes, BEHIND.group_codes, BEHIND.rows, 12)
-    held = errors_by_groups(PerGroupProblem(few, problem.parameters), 1.0)[1] ** 2 - 8.0
-    found = errors_by_groups(problem, 1.0)[1]
+    held = compute_errors_by_max_groups(PerGroupProblem(few, problem.parameters), 1.0)[1] ** 2 - 8.0
+    found = compute_errors_by_max_groups(problem, 1.0)[1]
     assert found == pytest.approx(math.sqrt(8.0 + held * 12 / 100_000_000), rel=1e-9)
     assert best_pair(problem).releases_nothing

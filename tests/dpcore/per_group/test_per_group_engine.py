@@ -20,7 +20,7 @@ from dpcore.counting.count import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import PairSizes
-from dpcore.per_group.moments import pair_error
+from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
@@ -176,10 +176,12 @@ def test_where_all_groups_have_the_same_mixture_the_distribution_says_all() -> N
         exact, summed = PerGroupProblem(pairs, asked), SummaryProblem(summary_of(pairs), asked)
         assert summed.error_of_nothing == pytest.approx(exact.error_of_nothing)
         for l0, linf in ((1, 1.0), (2, 7.0), (3, 50.0), (4, 90.0)):
-            assert summed.error(l0, linf) == pytest.approx(pair_error(exact, l0, linf), rel=1e-12)
+            assert summed.compute_error(l0, linf) == pytest.approx(
+                compute_pair_error(exact, l0, linf), rel=1e-12
+            )
         best = best_summary_pair(summed)
         every = {
-            (l0, c): summed.error(l0, c)
+            (l0, c): summed.compute_error(l0, c)
             for l0 in range(1, 5)
             for c in range(1, int(summed.amounts.max()) + 1)
         }
@@ -194,11 +196,11 @@ def test_whatever_the_mixture_the_error_lies_within_the_limits() -> None:
         summed = SummaryProblem(summary_of(pairs), asked)
         assert summed.error_of_nothing == pytest.approx(exact.error_of_nothing)
         for l0, linf in ((1, 1.0), (2, 3.0), (6, 1.0), (6, 100.0)):
-            limits = summed.limits(l0, linf)
-            assert limits[0] * (1 - 1e-12) <= pair_error(exact, l0, linf) <= limits[1] * (1 + 1e-12)
-            assert limits[0] * (1 - 1e-12) <= summed.error(l0, linf) <= limits[1] * (1 + 1e-12)
+            limits = summed.compute_limits(l0, linf)
+            assert limits[0] * (1 - 1e-12) <= compute_pair_error(exact, l0, linf) <= limits[1] * (1 + 1e-12)
+            assert limits[0] * (1 - 1e-12) <= summed.compute_error(l0, linf) <= limits[1] * (1 + 1e-12)
     best = best_summary_pair(summed)
-    limits = summed.limits(best.max_groups, best.max_amount)
+    limits = summed.compute_limits(best.max_groups, best.max_amount)
     assert limits[0] <= best.error <= limits[1]
     assert "in proportion" in best.stop_reason
 
@@ -207,7 +209,7 @@ def test_the_limits_are_those_of_the_extreme_mixtures() -> None:
     # Two groups of 10 rows; one user of 1 group with 10 rows in the one, ten users with 1 row in the other.
     pairs = UserGroupPairs(np.arange(11), np.r_[0, np.ones(10, int)], np.r_[10, np.ones(10, int)], 2)
     parameters = PerGroupParameters(1.0, program=Program.PYTHON)
-    limits = SummaryProblem(summary_of(pairs), parameters).limits(1, 1.0)
+    limits = SummaryProblem(summary_of(pairs), parameters).compute_limits(1, 1.0)
     # 9 of 20 rows are lost, all of one group, which is the worst; the best would be 4.5 in each; noise variance 2.
     assert limits == pytest.approx((math.sqrt(9.0**2 / 4.0 + 2.0), math.sqrt(81.0 / 2.0 + 2.0)))
 

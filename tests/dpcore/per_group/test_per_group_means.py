@@ -18,13 +18,13 @@ from dpcore.dataset import Values
 from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
     best_mean_pair,
+    compute_errors_of_one_mean,
+    compute_laplace_squares,
+    compute_mean_error,
     compute_mean_moments,
     compute_mean_squares,
-    error_of_one_mean,
+    compute_normal_squares,
     find_useful_size,
-    laplace_squares,
-    mean_error,
-    normal_squares,
 )
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
@@ -99,15 +99,15 @@ def test_moments_agree_with_runs_of_the_mechanism() -> None:
     problem, runs = PerGroupProblem(PAIRS, build_parameters(4.0)), 4_000
     sums, rows = kept_at_random(2, 3, runs)
     m = compute_mean_moments(problem, 2, 3)
-    s, n = sums - m.sum_mean, rows - m.rows_mean
+    s, n = sums - m.mean_sums, rows - m.mean_rows
     # Each of 40 means within 5 standard errors of its own: all hold with probability above 1 - 3e-5 where normal.
     figures = (
-        (sums, m.sum_mean),
-        (rows, m.rows_mean),
-        (s**2, m.sum_sampling),
-        (n**2, m.rows_sampling),
-        (s * n, m.covariance),
-        *zip((n**3, n * n * s, n * s * s), m.third, strict=True),
+        (sums, m.mean_sums),
+        (rows, m.mean_rows),
+        (s**2, m.sum_variances),
+        (n**2, m.rows_variances),
+        (s * n, m.covariances),
+        *zip((n**3, n * n * s, n * s * s), m.third_cumulants, strict=True),
     )
     for found, truth in figures:
         assert np.all(np.abs(found.mean(axis=0) - truth) <= 5.0 * found.std(axis=0) / math.sqrt(runs))
@@ -146,7 +146,9 @@ def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind, program: Prog
         allowed = 5.0 * error.std(axis=0) / math.sqrt(4_000)
         found = compute_mean_squares(problem, 1, 1)
         assert np.all(np.abs(found - error.mean(axis=0))[:4] <= allowed[:4])
-        assert problem.error(found) == pytest.approx(problem.error(error.mean(axis=0)), rel=0.02)
+        assert problem.combine_errors(found) == pytest.approx(
+            problem.combine_errors(error.mean(axis=0)), rel=0.02
+        )
 
 
 def test_the_error_is_the_integral_over_the_noise() -> None:
@@ -179,9 +181,11 @@ def test_the_error_is_the_integral_over_the_noise() -> None:
         squares = (np.clip(noisy / np.maximum(counted, 1.0), -1.5, 1.5) - t) ** 2
         exact[-1] += (laplace @ squares @ laplace,)
     by_laplace, by_normal, by_split = np.array(exact).T
-    assert laplace_squares(sums, rows, 2.0, 1.5, truth, is_split=True) == pytest.approx(by_split, rel=1e-3)
-    assert laplace_squares(sums, rows, 2.0, 1.5, truth) == pytest.approx(by_laplace, rel=1e-3)
-    found = normal_squares(sums, rows, np.full(7, 2.0), 2.0 * math.sqrt(2.0) / 3.0, 1.5, truth)
+    assert compute_laplace_squares(sums, rows, 2.0, 1.5, truth, is_split=True) == pytest.approx(
+        by_split, rel=1e-3
+    )
+    assert compute_laplace_squares(sums, rows, 2.0, 1.5, truth) == pytest.approx(by_laplace, rel=1e-3)
+    found = compute_normal_squares(sums, rows, np.full(7, 2.0), 2.0 * math.sqrt(2.0) / 3.0, 1.5, truth)
     assert found == pytest.approx(by_normal, rel=1e-3)
 
 
@@ -211,16 +215,16 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     problem = PerGroupProblem(PAIRS, build_parameters(100.0))
     m = compute_mean_moments(problem, 5, 100)
     true = np.array([VALUES[g == GROUPS].mean() - 3.5 for g in range(4)])
-    assert (m.sum_mean / np.maximum(m.rows_mean, 1.0))[:4] == pytest.approx(true, rel=1e-12)
+    assert (m.mean_sums / np.maximum(m.mean_rows, 1.0))[:4] == pytest.approx(true, rel=1e-12)
     assert problem.centred_means[:4] == pytest.approx(true, rel=1e-12)
     # To first order the variance of a ratio with independent sums is (V_S + r^2 V_N) / N^2.
-    of_sum, of_rows = m.sum_sampling + m.sum_noise**2, m.rows_sampling + m.rows_noise**2
-    first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.rows_mean, 1.0) ** 2
+    of_sum, of_rows = m.sum_variances + m.sum_noise_deviation**2, m.rows_variances + m.rows_noise_deviation**2
+    first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.mean_rows, 1.0) ** 2
     loud = PerGroupProblem(PAIRS, build_parameters(20.0))
     assert compute_mean_squares(problem, 4, 18)[:4] == pytest.approx(
         first[:4] * (4 * 18 / 500) ** 2, rel=0.02
     )
-    assert mean_error(problem, 4, 18) < mean_error(loud, 4, 18)
+    assert compute_mean_error(problem, 4, 18) < compute_mean_error(loud, 4, 18)
 
 
 def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
@@ -235,7 +239,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
             found = best_mean_pair(problem)
             most = int(thin.groups_per_user.max()), int(thin.rows.max())
             every = {
-                (g, r): mean_error(problem, g, r)
+                (g, r): compute_mean_error(problem, g, r)
                 for g in range(1, most[0] + 1)
                 for r in range(1, most[1] + 1)
             }
@@ -255,7 +259,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     assert found.certificate is None
     assert "without a proof" in found.stop_reason
     grid = [
-        mean_error(wide, g, r)
+        compute_mean_error(wide, g, r)
         for g in range(1, int(wide.pairs.groups_per_user.max()) + 1)
         for r in range(1, int(wide.pairs.rows.max()) + 1)
     ]
@@ -271,7 +275,7 @@ def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     assert found.releases_nothing
     assert found.error == problem.error_of_nothing
     one = np.abs([VALUES[g == GROUPS].mean() - VALUES.mean() for g in range(4)])
-    assert error_of_one_mean(problem)[:4] == pytest.approx(one, rel=1e-9)
+    assert compute_errors_of_one_mean(problem)[:4] == pytest.approx(one, rel=1e-9)
     size = problem.totals
     # Nothing beats one mean; everything does; only the largest group's own mean does.
     assert find_useful_size(problem, np.full(5, 100.0)) is None

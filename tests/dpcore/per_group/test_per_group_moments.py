@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.per_group.moments import compute_moments, pair_error
+from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from tests.dpcore.per_group.conftest import draw_whole, random_pairs
@@ -38,8 +38,8 @@ def test_moments_agree_with_all_choices_of_groups(statistic: Statistic) -> None:
                 outcomes.append(outcome)
             mean += np.mean(outcomes, axis=0)
             variance += np.var(outcomes, axis=0)
-        assert found.bias == pytest.approx(mean - problem.totals, rel=1e-12, abs=1e-12)
-        assert found.sampling_variance == pytest.approx(variance, rel=1e-10, abs=1e-12)
+        assert found.biases == pytest.approx(mean - problem.totals, rel=1e-12, abs=1e-12)
+        assert found.sampling_variances == pytest.approx(variance, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("statistic", ADDED_UP)
@@ -70,14 +70,14 @@ def test_moments_agree_with_runs_of_the_mechanism(
     error = release + draws - problem.totals
     found = compute_moments(problem, max_groups, max_amount)
     # Ten means within 5 standard errors of their own: all hold with probability above 1 - 1e-5 for normal means.
-    for figures, truth in ((error, found.bias), (error**2, found.mean_squares)):
+    for figures, truth in ((error, found.biases), (error**2, found.mean_squares)):
         allowed = 5.0 * figures.std(axis=0) / math.sqrt(runs)
         assert np.all(np.abs(figures.mean(axis=0) - truth) <= allowed)
 
 
 def test_objectives_are_what_their_names_say(small: UserGroupPairs) -> None:
     def of(objective: Objective, floor: float | None = None) -> float:
-        return pair_error(
+        return compute_pair_error(
             PerGroupProblem(small, PerGroupParameters(1.0, objective=objective, floor=floor)), 2, 3
         )
 

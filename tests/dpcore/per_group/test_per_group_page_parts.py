@@ -8,10 +8,10 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
-from dpcore.per_group.moments import compute_moments, error_parts, pair_error
+from dpcore.per_group.moments import compute_error_parts, compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import SortedPairs, errors_by_groups, parts_by_groups
+from dpcore.per_group.passes import SortedPairs, compute_errors_by_max_groups, compute_parts_by_max_groups
 from dpcore.per_group.private_pair import CANDIDATES, list_tuner_candidates, pick_as_tuner, spread_numbers
 from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs
@@ -28,13 +28,13 @@ def test_the_parts_add_up_and_are_0_where_nothing_is_lost(
 ) -> None:
     problem = PerGroupProblem(small, build_parameters(objective))
     for pair in product((1, 2, 9), (1, 4, 99)):
-        parts = error_parts(problem, *pair)
-        assert parts.total == pytest.approx(pair_error(problem, *pair), rel=1e-12)
-        assert min(parts.clipped, parts.left_out, parts.sampling) >= 0.0
-    everything = error_parts(problem, 9, 99)
-    assert (everything.clipped, everything.left_out, everything.sampling) == (0.0, 0.0, 0.0)
-    assert error_parts(problem, 9, 1).left_out == 0.0 < error_parts(problem, 9, 1).clipped
-    assert error_parts(problem, 1, 99).clipped == 0.0 < error_parts(problem, 1, 99).sampling
+        parts = compute_error_parts(problem, *pair)
+        assert parts.total == pytest.approx(compute_pair_error(problem, *pair), rel=1e-12)
+        assert min(parts.clipping, parts.omission, parts.sampling) >= 0.0
+    everything = compute_error_parts(problem, 9, 99)
+    assert (everything.clipping, everything.omission, everything.sampling) == (0.0, 0.0, 0.0)
+    assert compute_error_parts(problem, 9, 1).omission == 0.0 < compute_error_parts(problem, 9, 1).clipping
+    assert compute_error_parts(problem, 1, 99).clipping == 0.0 < compute_error_parts(problem, 1, 99).sampling
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -49,15 +49,17 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
         facet = SortedPairs.from_problem(problem)
         most = int(pairs.groups_per_user.max())
         for amount in (1.0, 2.0, 60.0):
-            found = errors_by_groups(problem, amount, facet)
-            assert found == pytest.approx([pair_error(problem, l0, amount) for l0 in range(1, most + 1)])
+            found = compute_errors_by_max_groups(problem, amount, facet)
+            assert found == pytest.approx(
+                [compute_pair_error(problem, l0, amount) for l0 in range(1, most + 1)]
+            )
             # The parts of the same pass are those of the moments, and add up.
-            errors, sampling, of_noise = parts_by_groups(problem, amount, facet)
-            exact = [error_parts(problem, l0, amount) for l0 in range(1, most + 1)]
+            errors, sampling, of_noise = compute_parts_by_max_groups(problem, amount, facet)
+            exact = [compute_error_parts(problem, l0, amount) for l0 in range(1, most + 1)]
             assert errors == pytest.approx(found)
             assert sampling == pytest.approx([part.sampling for part in exact], abs=1e-9)
             assert of_noise == pytest.approx([part.noise for part in exact])
-            bias = [part.clipped + part.left_out for part in exact]
+            bias = [part.clipping + part.omission for part in exact]
             assert errors - sampling - of_noise == pytest.approx(bias, abs=1e-7)
 
 

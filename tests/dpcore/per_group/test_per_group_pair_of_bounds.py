@@ -9,11 +9,11 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.per_group import pair_of_bounds as module
 from dpcore.per_group import passes as passes_module
-from dpcore.per_group.moments import pair_error
+from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import Passes, SortedPairs, errors_by_groups
+from dpcore.per_group.passes import Passes, SortedPairs, compute_errors_by_max_groups
 from tests.dpcore.per_group.conftest import random_pairs
 
 
@@ -34,7 +34,7 @@ def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
         problem = PerGroupProblem(pairs, build_parameters(epsilon, objective, noise, neighbours=relation))
         best = best_pair(problem)
         errors = {
-            (l0, linf): pair_error(problem, l0, linf)
+            (l0, linf): compute_pair_error(problem, l0, linf)
             for l0, linf in product(range(1, 8), range(1, int(problem.amounts.max()) + 2))
         }
         least = min(*errors.values(), problem.error_of_nothing)
@@ -62,10 +62,10 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
     most = int(pairs.groups_per_user.max())
     for amount in (1.0, 3.0, 50.0):
-        errors = np.array([pair_error(problem, cap, amount) for cap in range(1, most + 1)])
+        errors = np.array([compute_pair_error(problem, cap, amount) for cap in range(1, most + 1)])
         for limit in [*np.linspace(errors.min() * 0.9, errors.max() * 3, 12), 1e300]:
             minimum = passes.find_minimum(amount, amount, float(limit))
-            assert minimum.value == pytest.approx(min(errors.min(), limit), rel=1e-12)
+            assert minimum.bound == pytest.approx(min(errors.min(), limit), rel=1e-12)
             if errors.min() < limit:
                 assert minimum.max_groups == 1 + int(np.argmin(errors))
 
@@ -75,8 +75,10 @@ def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
         problem = PerGroupProblem(random_pairs(1, rows=150), build_parameters(1.5, objective, noise))
         passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
-            bound = passes.find_minimum(low, high, 1e300).value
-            inside = [pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))]
+            bound = passes.find_minimum(low, high, 1e300).bound
+            inside = [
+                compute_pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))
+            ]
             assert bound <= min(inside) * (1 + 1e-12)
 
 
@@ -95,7 +97,7 @@ def test_sums_are_bounded_by_a_real_number() -> None:
         fine = np.linspace(0.05, float(np.abs(problem.amounts).max()), 80)
         around = np.clip(best.max_amount * np.array([0.99, 0.9999, 1.0001, 1.01]), 1e-9, None)
         tried = [*fine.tolist(), *around.tolist()]
-        least = min(pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
+        least = min(compute_pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
         assert best.error <= least / (1 - tolerance)
         assert best.certificate.lower_bound <= least * (1 + 1e-12)
 
@@ -132,18 +134,20 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
             best = best_pair(problem)
             error = best.error if objective.is_relative else best.error / unit
             rescaled.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
-            least = pair_error(problem, best.max_groups, best.max_amount)
+            least = compute_pair_error(problem, best.max_groups, best.max_amount)
             assert best.error == pytest.approx(min(least, problem.error_of_nothing), rel=1e-12)
             edges = np.r_[0.0, np.unique(problem.amounts)]
             fine = np.concatenate([np.linspace(a, b, 5)[1:] for a, b in pairwise(edges)])
             tried = {
-                (cap, float(c)): pair_error(problem, cap, float(c)) for cap in range(1, 13) for c in fine
+                (cap, float(c)): compute_pair_error(problem, cap, float(c))
+                for cap in range(1, 13)
+                for c in fine
             }
             assert best.error <= min(*tried.values(), problem.error_of_nothing) * (1 + 1e-6)
             assert best.certificate.lower_bound <= min(tried.values()) * (1 + 1e-12)
             for c in (fine[-1], fine[3]):
                 every = [tried[cap, float(c)] for cap in range(1, 13)]
-                assert errors_by_groups(problem, float(c)) == pytest.approx(every, rel=1e-9)
+                assert compute_errors_by_max_groups(problem, float(c)) == pytest.approx(every, rel=1e-9)
         assert len(set(rescaled)) == 1
 
 
@@ -156,9 +160,9 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
         occurring = np.unique(np.abs(problem.amounts))
         between = float(occurring[len(occurring) // 2]), float(occurring[len(occurring) // 2 + 1])
         for low, high in ((0.0, 3.0), (1.0, 2.5), (0.2, 50.0), between):
-            bound = passes.find_minimum(low, high, 1e300).value
+            bound = passes.find_minimum(low, high, 1e300).bound
             inside = [
-                pair_error(problem, l0, c)
+                compute_pair_error(problem, l0, c)
                 for l0, c in product(range(1, 5), np.linspace(low, high, 60))
                 if c > 0.0
             ]

@@ -64,7 +64,7 @@ def log_law(
     groups_counted = max([len(user) for user in users] or [0]) / pair_problem.num_groups
     noise = {
         (l, c): float(n)
-        for l, c, n in zip(*pair_problem.candidates, pair_problem.noise, strict=True)  # noqa: E741
+        for l, c, n in zip(*pair_problem.candidates, pair_problem.total_noise, strict=True)  # noqa: E741
     }
 
     def sum_kept(l: int, c: int) -> float:  # noqa: E741
@@ -141,7 +141,7 @@ def laws_of_pool(pair_problem: PrivatePairProblem) -> Callable[[np.ndarray], np.
     added = np.zeros((len(POOL), k.size, 5), dtype=np.int64)
     for pool_index, user in enumerate(POOL):
         single_user = pairs_of([user])
-        (size,), (sums,) = pair_problem.kept_by_groups(single_user)
+        (size,), (sums,) = pair_problem.sum_kept_by_groups(single_user)
         added[pool_index, np.searchsorted(k, size)] = sums
 
     def laws(tables: np.ndarray) -> np.ndarray:
@@ -251,7 +251,7 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     parameters = dataclasses.replace(parameters, statistic=Statistic.SUM)
     of_sum = PrivatePairProblem(parameters, 1.0, 5, 0.25)
     sums = UserGroupPairs(rows.user_codes, rows.group_codes, rows.rows, 40, rows.rows * 0.25)
-    np.testing.assert_allclose(of_sum.noise, 0.25 * of_rows.noise)
+    np.testing.assert_allclose(of_sum.total_noise, 0.25 * of_rows.total_noise)
     np.testing.assert_allclose(
         private_pair.compute_probabilities(of_sum, sums),
         private_pair.compute_probabilities(of_rows, rows),
@@ -264,11 +264,13 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     high = UserGroupPairs(
         rows.user_codes, rows.group_codes, rows.rows, 40, np.where(rows.rows > 2, 1.25, 0.0)
     )
-    assert of_sum.distances(beyond) == of_sum.distances(high)
+    assert of_sum.compute_distances(beyond) == of_sum.compute_distances(high)
     of_users = PrivatePairProblem(dataclasses.replace(parameters, statistic=Statistic.USERS), 1.0, 5)
     assert of_users.candidates[0].tolist() == [1, 2, 3, 4]
     assert set(of_users.candidates[1]) == {1}
-    assert of_users.distances(rows) == of_users.distances(pairs_of([(1,) * len(user) for user in users]))
+    assert of_users.compute_distances(rows) == of_users.compute_distances(
+        pairs_of([(1,) * len(user) for user in users])
+    )
 
 
 def test_how_pairs_are_distributed_is_enough() -> None:
@@ -281,7 +283,7 @@ def test_how_pairs_are_distributed_is_enough() -> None:
         np.bincount(rows.group_codes, weights=rows.rows).astype(np.int64),
         np.bincount(rows.group_codes),
     )
-    assert make_problem().distances(sizes) == make_problem().distances(rows)
+    assert make_problem().compute_distances(sizes) == make_problem().compute_distances(rows)
     np.testing.assert_allclose(
         private_pair.compute_errors(make_problem(), sizes), private_pair.compute_errors(make_problem(), rows)
     )
@@ -291,7 +293,7 @@ def test_steps_do_not_overflow() -> None:
     """Numbers beyond 64 bits: the same chances as by floats of the definition, up to the grid's size."""
     problem = PrivatePairProblem(PerGroupParameters(1e-3, num_groups=10**8), 1.0, 10**9)
     rows = UserGroupPairs([0, 0, 1], [0, 1, 0], [10**9, 1, 7], 10**8)
-    scores = problem.scores(rows)
+    scores = problem.compute_scores(rows)
     assert all(abs(score) < 2**62 + 2**50 for score in scores)
     assert (
         private_pair.compute_probabilities(problem, rows)[0] > 0.5
@@ -309,7 +311,9 @@ def test_draws_follow_the_law_and_are_charged_before() -> None:
     from scipy.stats import chisquare
 
     problem, rows = make_problem(epsilon=2.0), pairs_of([(3, 1, 2), (5,), (1, 1, 4, 4), (2, 2)] * 3)
-    draw = mechanisms.make_selection(problem.scores(rows), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.make_selection(
+        problem.compute_scores(rows), 2.0 * problem.sensitivity / problem.epsilon
+    )
     observed = np.bincount([draw() for _ in range(3000)], minlength=20)
     law = private_pair.compute_probabilities(problem, rows)
     often = law * 3000 >= 5

@@ -18,7 +18,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.per_group.answer import build_answer
-from dpcore.per_group.moments import pair_error
+from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
 
@@ -130,7 +130,7 @@ def test_the_pair_is_the_best_of_all_under_the_noise_of_each_program() -> None:
     for program, statistic, kind in product(LIBRARIES, (Statistic.ROWS, Statistic.USERS), NoiseKind):
         solution = build_answer(SHOP, build_parameters(program, statistic, kind, 6.0)).solution
         rows = range(1, int(solution.problem.amounts.max()) + 1)
-        every = [pair_error(solution.problem, l0, c) for l0, c in product(range(1, 41), rows)]
+        every = [compute_pair_error(solution.problem, l0, c) for l0, c in product(range(1, 41), rows)]
         assert solution.pair.error == pytest.approx(min(every), rel=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_an_answer_says_what_its_program_does_otherwise() -> None:
     assumptions = {program: " ".join(answer.assumptions) for program, answer in answers.items()}
     assert [program for program, text in assumptions.items() if "by a hash" in text] == [Program.TUMULT]
     assert [program for program, text in assumptions.items() if "takes no list" in text] == [Program.BIGQUERY]
-    with_vectors = [program for program, answer in answers.items() if answer.solution.scaled is not None]
+    with_vectors = [program for program, answer in answers.items() if answer.solution.best_vector is not None]
     assert with_vectors == [Program.OPENDP, Program.PYTHON, Program.BEST]
     assert {answer.parameters.program for answer in answers.values()} == set(Program)
 

@@ -165,7 +165,8 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
         grouped = PairsByGroup.from_problem(problem)
         for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
             tables = [
-                compute_keep_probabilities(rule, 1.0, 0.05, l0, grouped.most_users) for rule in PRIVATE_RULES
+                compute_keep_probabilities(rule, 1.0, 0.05, l0, grouped.max_users_per_group)
+                for rule in PRIVATE_RULES
             ]
             found = compute_kept_moments(grouped, l0, tables, linf, problem.totals)
             alone = compute_kept_moments(grouped, l0, tables)
@@ -178,10 +179,10 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
                     tables[rule],
                     problem.totals[group],
                 )
-                assert found[rule].keep_probability[group] == pytest.approx(chance, abs=1e-13)
-                assert alone[rule].keep_probability[group] == pytest.approx(chance, abs=1e-13)
+                assert found[rule].keep_probabilities[group] == pytest.approx(chance, abs=1e-13)
+                assert alone[rule].keep_probabilities[group] == pytest.approx(chance, abs=1e-13)
                 near = 1e-12 * (1.0 + problem.totals[group] ** 2)
-                assert found[rule].square[group] == pytest.approx(square, abs=near)
+                assert found[rule].kept_squares[group] == pytest.approx(square, abs=near)
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)
@@ -228,8 +229,8 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
         assert np.all(np.abs(squares.mean(axis=0) - found.mean_squares) <= near + 1e-9)
         share = chosen.mean(axis=0)
         assert np.all(
-            np.abs(share - found.keep_probability)
-            <= 5.0 * np.sqrt(found.keep_probability * (1.0 - found.keep_probability) / runs) + 1e-9
+            np.abs(share - found.keep_probabilities)
+            <= 5.0 * np.sqrt(found.keep_probabilities * (1.0 - found.keep_probabilities) / runs) + 1e-9
         )
 
 
@@ -244,8 +245,8 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         selection = Selection(problem)
         best = best_selected_pair(selection, tolerance=0.0)
         every = {
-            (l0, linf): selection.error(l0, linf)
-            for l0 in range(1, selection.most_groups + 1)
+            (l0, linf): selection.compute_error(l0, linf)
+            for l0 in range(1, selection.max_groups_per_user + 1)
             for linf in range(1, int(selection.largest_amount) + 1)
         }
         least = min([*every.values(), problem.error_of_nothing])
@@ -260,16 +261,19 @@ def test_no_pair_in_a_box_goes_below_its_bound() -> None:
     for rule, statistic in product(PRIVATE_RULES, (Statistic.ROWS, Statistic.SUM)):
         selection = Selection(PerGroupProblem(many_users(), build_parameters(rule, statistic, epsilon=4.0)))
         for _ in range(12):
-            a, b = np.sort(rng.integers(1, selection.most_groups + 1, 2)).tolist()
+            a, b = np.sort(rng.integers(1, selection.max_groups_per_user + 1, 2)).tolist()
             c, d = np.sort(rng.uniform(1.0, selection.largest_amount, 2)).tolist()
-            bound = selection.bound((a, b), (c, d))
+            bound = selection.compute_lower_bound((a, b), (c, d))
             inside = [
-                selection.error(int(rng.integers(a, b + 1)), float(rng.uniform(c, d))) for _ in range(4)
-            ] + [selection.error(l0, x) for l0 in (a, b) for x in (c, d)]
+                selection.compute_error(int(rng.integers(a, b + 1)), float(rng.uniform(c, d)))
+                for _ in range(4)
+            ] + [selection.compute_error(l0, x) for l0 in (a, b) for x in (c, d)]
             assert bound <= min(inside) * (1.0 + 1e-12)
             tight += bound > 0.5 * min(inside)
             l0, x = int(rng.integers(a, b + 1)), float(rng.uniform(c, d))
-            assert selection.bound((l0, l0), (x, x)) == pytest.approx(selection.error(l0, x), rel=1e-10)
+            assert selection.compute_lower_bound((l0, l0), (x, x)) == pytest.approx(
+                selection.compute_error(l0, x), rel=1e-10
+            )
     assert tight > 20
 
 
@@ -277,7 +281,10 @@ def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
     # What the search's bound must hold up against: more users are kept, and each counts for less.
     pairs = many_users()
     selection = Selection(PerGroupProblem(pairs, build_parameters(GAUSSIAN)))
-    steps = np.diff([selection.keep_probability(l0) for l0 in range(1, selection.most_groups + 1)], axis=0)
+    steps = np.diff(
+        [selection.compute_keep_probabilities(l0) for l0 in range(1, selection.max_groups_per_user + 1)],
+        axis=0,
+    )
     assert np.any((steps.min(axis=0) < -1e-6) & (steps.max(axis=0) > 1e-6))
 
 
@@ -315,12 +322,12 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
     selection = Selection(PerGroupProblem(many_users(), build_parameters(epsilon=0.3)))
 
     def value(pair: tuple[int, int]) -> float:
-        share = selection.keep_probability(pair[0])
+        share = selection.compute_keep_probabilities(pair[0])
         return float(share @ np.sqrt(compute_moments(selection.problem, *pair).mean_squares) / share.sum())
 
-    pick = pick_as_tuner(selection.problem, selection.keep_probability)
+    pick = pick_as_tuner(selection.problem, selection.compute_keep_probabilities)
     assert value(pick) == min(value(pair) for pair in list_tuner_candidates(selection.problem))
-    assert selection.error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
+    assert selection.compute_error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
 
 
 def test_bounding_whole_vectors_keeps_every_amount() -> None:
@@ -328,8 +335,8 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         problem = PerGroupProblem(many_users(), build_parameters(noise=noise, epsilon=4.0))
         selection = Selection(problem)
         best = best_selected_vector(selection)
-        share = selection.keep_probability(best.max_groups)
-        missing = problem.per_group(problem.amounts - keep_amounts(problem, best.rule, best.max_norm))
+        share = selection.compute_keep_probabilities(best.max_groups)
+        missing = problem.sum_by_group(problem.amounts - keep_amounts(problem, best.rule, best.max_norm))
         scale = (
             best.max_norm / (0.6 * 4.0) * math.sqrt(2.0)
             if noise is NoiseKind.LAPLACE
@@ -352,7 +359,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
         sample = pairs.group_codes[order[rank < best.max_groups]]
         n[run] = np.bincount(sample, minlength=pairs.num_groups)
-    total = problem.per_group(keep_amounts(problem, best.rule, best.max_norm))
+    total = problem.sum_by_group(keep_amounts(problem, best.rule, best.max_norm))
     noisy = total + rng.laplace(0.0, best.max_norm / (3.0 * 0.6), n.shape)
     released = rng.random(n.shape) < table[n]
     squares = (np.where(released, noisy, 0.0) - problem.totals) ** 2
@@ -364,14 +371,14 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     problem = PerGroupProblem(many_users(), build_parameters())
     epsilons = np.array([0.5, 2.0, 8.0])
-    found = Selection(problem).over_epsilon(epsilons, 2, 3.0)
+    found = Selection(problem).evaluate_over_epsilon(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
         alone = Selection(
             PerGroupProblem(many_users(), replace(build_parameters(), epsilon=float(epsilon)))
         ).evaluate_groups(2, 3.0)
-        assert groups.keep_probability == pytest.approx(alone.keep_probability, rel=1e-12)
+        assert groups.keep_probabilities == pytest.approx(alone.keep_probabilities, rel=1e-12)
         assert groups.mean_squares == pytest.approx(alone.mean_squares, rel=1e-12)
-    assert found[0].expected_groups < found[1].expected_groups < found[2].expected_groups
+    assert found[0].num_expected_groups < found[1].num_expected_groups < found[2].num_expected_groups
 
 
 def test_what_does_not_go_with_private_groups_is_said_at_once() -> None:

@@ -13,11 +13,17 @@ from scipy.optimize import brentq
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
-from dpcore.per_group.moments import compute_moments, pair_error
+from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.whole_vector import VectorRule, best_cap, best_radial, keep_amounts, vector_error
+from dpcore.per_group.whole_vector import (
+    VectorRule,
+    best_cap,
+    best_radial,
+    compute_vector_error,
+    keep_amounts,
+)
 from tests.dpcore.per_group.conftest import random_pairs
 
 RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
@@ -58,7 +64,7 @@ def test_the_cap_is_never_worse_than_a_pair_group_by_group(
     y = keep_amounts(problem, VectorRule.CAP, norm)
     assert np.all(y >= expected * (1 - 1e-9) - 1e-9)
     with_pair = compute_moments(problem, max_groups, max_amount).mean_squares
-    with_cap = problem.per_group(problem.amounts - y) ** 2 + float(asked.norm_noise(norm)) ** 2
+    with_cap = problem.sum_by_group(problem.amounts - y) ** 2 + float(asked.norm_noise(norm)) ** 2
     assert np.all(with_cap <= with_pair * (1 + 1e-9) + 1e-9)
 
 
@@ -119,13 +125,15 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
         grid = np.linspace(0.0, 1.2 * float(problem.amounts.sum()), 150).tolist()
         grid += [found.max_norm * x for found in (radial, cap) for x in (0.98, 0.9999, 1.0001, 1.02)]
         for found in (radial, cap):
-            errors = [vector_error(problem, found.rule, t) for t in grid]
-            assert vector_error(problem, found.rule, found.max_norm) == pytest.approx(found.error, rel=1e-12)
+            errors = [compute_vector_error(problem, found.rule, t) for t in grid]
+            assert compute_vector_error(problem, found.rule, found.max_norm) == pytest.approx(
+                found.error, rel=1e-12
+            )
             assert found.certificate.lower_bound <= min(errors) * (1 + 1e-12)
             allowed = 1e-9 if found.rule is VectorRule.RADIAL else 1e-2
             assert found.error <= min(errors) * (1 + allowed / (1 - allowed))
             assert problem.error_of_nothing == pytest.approx(
-                vector_error(problem, found.rule, 0.0), rel=1e-12
+                compute_vector_error(problem, found.rule, 0.0), rel=1e-12
             )
         # With the same noise: that of a pair on counts is whole in OpenDP.
         problem = PerGroupProblem(problem.pairs, replace(question, program=Program.PYTHON))
@@ -147,8 +155,12 @@ def test_one_value_of_the_error_by_hand() -> None:
     # sampling variance (1, 1/4).
     pairs = UserGroupPairs.from_arrays([0, 0], [0, 1], 2, rows=[3, 1])
     problem = PerGroupProblem(pairs, PerGroupParameters(1.0, program=Program.PYTHON))
-    assert vector_error(problem, VectorRule.CAP, 2.0) == pytest.approx(math.sqrt((4 + 0) / 2 + 8), rel=1e-14)
-    assert vector_error(problem, VectorRule.RADIAL, 2.0) == pytest.approx(
+    assert compute_vector_error(problem, VectorRule.CAP, 2.0) == pytest.approx(
+        math.sqrt((4 + 0) / 2 + 8), rel=1e-14
+    )
+    assert compute_vector_error(problem, VectorRule.RADIAL, 2.0) == pytest.approx(
         math.sqrt((2.25 + 0.25) / 2 + 8), rel=1e-14
     )
-    assert pair_error(problem, 1, 2) == pytest.approx(math.sqrt((4 + 1 + 0.25 + 0.25) / 2 + 8), rel=1e-14)
+    assert compute_pair_error(problem, 1, 2) == pytest.approx(
+        math.sqrt((4 + 1 + 0.25 + 0.25) / 2 + 8), rel=1e-14
+    )

@@ -27,7 +27,7 @@ from dpcore.per_group.answer import answer, build_answer
 from dpcore.per_group.answer import words as answer_words
 from dpcore.per_group.answer.solution import MIN_SAVING, round_up, solve_by_distribution
 from dpcore.per_group.answer.words import OBJECTIVES
-from dpcore.per_group.moments import compute_moments, pair_error
+from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
@@ -70,7 +70,7 @@ def build_parameters(
 def find_best_pair(parameters: PerGroupParameters) -> tuple[float, int, int]:
     """Return the error and bounds of the best of all pairs."""
     problem = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters)
-    return min((pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))
+    return min((compute_pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     assert rows.error_parts.total == pytest.approx(error, rel=1e-9)
     problem = rows.problem
     low, high = rows.near_optimal
-    inside = [pair_error(problem, at, linf) <= 1.05 * error for at in range(1, 33)]
+    inside = [compute_pair_error(problem, at, linf) <= 1.05 * error for at in range(1, 33)]
     assert low <= l0 <= high
     assert all(inside[low - 1 : high])
     assert not inside[low - 2]
@@ -157,7 +157,7 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
 
 def test_the_persons_own_pair_is_compared_and_marked() -> None:
     view = solve(SHOP, build_parameters(own_groups=2, own_amount=5.0))
-    assert view.own_pair.error == pytest.approx(pair_error(view.problem, 2, 5.0))
+    assert view.own_pair.error == pytest.approx(compute_pair_error(view.problem, 2, 5.0))
     assert any("Your own pair, 2 × 5" in name for name in answer_from(view).facts)
     names = [t.name for t in draw_plot(view).data]
     assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
@@ -337,9 +337,9 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert found.pairs is None
     view = solve_by_distribution(found, build_parameters())
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters())
-    true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
+    true = compute_pair_error(exact, view.pair.max_groups, view.pair.max_amount)
     assert view.limits[0] <= true <= view.limits[1]
-    assert view.map.errors.min() == view.choice.error
+    assert view.error_map.errors.min() == view.choice.error
     told = answer_from(view, found)
     assert "Which pairs lie in which group is not known" in told.detail
     assert not told.proofs
@@ -382,7 +382,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
         Source(private, needs_rows=True, write_cell=answer.write_data_cell),
     )
     (figure, *_), told = of.figures, answer_from(view, private)
-    assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
+    assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()
     whole = report_content.write_html(of, MADE, False)
     assert told.numbers[0].text in whole
     assert "Which pairs lie in which group is not known" in whole
@@ -396,7 +396,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
 
 
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer, "SHORT", 0)
+    monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
     at = open_app("Per group", link="1", data="shop-events", epsilon="1")
     assert "Best pair" not in shown_texts(at)

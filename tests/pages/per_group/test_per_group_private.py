@@ -71,7 +71,9 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
 
 def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
-    least, l0, linf = min((selection.error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26)))
+    least, l0, linf = min(
+        (selection.compute_error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26))
+    )
     # The search stops at a gap of 0.001.
     assert least <= rows.pair.error <= least * 1.001
     assert rows.choice.certificate.lower_bound <= least
