@@ -183,11 +183,11 @@ def regret_texts(
             lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),
         ),
         (
-            lambda copy: total.optimal_bound(counts(counted, copy)),
+            lambda copy: total.find_optimal_bound(counts(counted, copy)),
             lambda bounds: total.measure_errors(counted, bounds),
         ),
         (
-            lambda copy: total.optimal_bound(counts(little, copy)),
+            lambda copy: total.find_optimal_bound(counts(little, copy)),
             lambda bounds: total.measure_errors(little, bounds),
         ),
     ]

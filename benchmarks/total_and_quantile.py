@@ -66,13 +66,13 @@ def sums(totals: FloatArray, epsilon: float) -> None:
     timed("figure 1: 3 exact curves, 200 epsilons", lambda: str(_curves(problem, epsilons)))
     timed(
         "figure 1: simulation, 3 x 30 points, 1,000 runs",
-        lambda: f"{strategies.simulate_strategies(problem, epsilons[::7]).relative_error.size} points",
+        lambda: f"{strategies.simulate_strategies(problem, epsilons[::7]).relative_errors.size} points",
     )
 
 
 def _curves(problem: TotalProblem, epsilons: FloatArray) -> str:
-    curves = strategies.strategy_curves(problem, epsilons)
-    best, median, high = (float(x) for x in curves.relative_error[:, 100])
+    curves = strategies.compute_strategy_curves(problem, epsilons)
+    best, median, high = (float(x) for x in curves.relative_errors[:, 100])
     return f"at epsilon {epsilons[100]:.3g}: best {best:.2%}, median {median:.2%}, 95 % quantile {high:.2%}"
 
 
@@ -83,7 +83,7 @@ def quantiles(values: Values, low: float, high: float) -> None:
 
     def first() -> str:
         out = quantile.output(problem, WeightKind.SMOOTH, h)
-        return f"{out.probability.size:,} intervals, expected rank error {out.expected_rank_error:.3e}"
+        return f"{out.probabilities.size:,} intervals, expected rank error {out.expected_rank_error:.3e}"
 
     def again() -> str:
         return f"{quantile.output(problem, WeightKind.SMOOTH, h).mean:.6g} on average"

@@ -26,7 +26,7 @@ from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.papers import find_figure
 from dpcore.regression.study import compute_errors_on_rows
-from dpcore.total.strategies import relative_errors
+from dpcore.total.strategies import compute_relative_errors
 from dpcore.training.bassily import StepSize, compute_losses
 from dpcore.training.rows import ClassifierRows
 
@@ -86,7 +86,10 @@ def on_ratings(key: str, folder: Path) -> PaperFigure:
     if key == "amin-figure-1":
         amounts = Amounts.from_histogram(ContributionHistogram.from_counts(np.bincount(users)))
         return replace(
-            figure, title=title, run_once=lambda epsilon, _: relative_errors(amounts, epsilon), is_exact=True
+            figure,
+            title=title,
+            run_once=lambda epsilon, _: compute_relative_errors(amounts, epsilon),
+            is_exact=True,
         )
     ratings = Ratings.from_columns(users, films, values)
     limits = RatingRange(float(values.min()), float(values.max()))

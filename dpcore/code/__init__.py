@@ -8,7 +8,7 @@ the table "the same thing is called"; `several` has releases that share one budg
 from __future__ import annotations
 
 from dpcore.code import several, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
-from dpcore.code.choice import Choice, Code, Quantity, Training, markdown_table
+from dpcore.code.choice import Choice, Code, Quantity, Training, read_name_table
 from dpcore.code.release_noise import protect_replaced_user
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.programs import Program
@@ -25,11 +25,11 @@ _WRITERS = {
 LIBRARIES = tuple(_WRITERS)
 """For which code is written."""
 _WRITERS_OF_SEVERAL = {
-    Program.OPENDP: several.for_opendp,
-    Program.PIPELINEDP: several.for_pipelinedp,
-    Program.TUMULT: several.for_tumult,
-    Program.BIGQUERY: several.for_bigquery,
-    Program.PYTHON: several.for_python,
+    Program.OPENDP: several.write_for_opendp,
+    Program.PIPELINEDP: several.write_for_pipelinedp,
+    Program.TUMULT: several.write_for_tumult,
+    Program.BIGQUERY: several.write_for_bigquery,
+    Program.PYTHON: several.write_for_python,
 }
 
 

@@ -65,7 +65,7 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
     Quantity.CLASSIFIER: (("threshold",),),
 }
 """The fields that state the bound of each release: exactly one of the alternatives."""
-_INTEGER_FIELDS = ("max_rows", "max_groups", "coefficients")
+_INTEGER_FIELDS = ("max_rows", "max_groups", "num_coefficients")
 _LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
 _BOUNDS = (
@@ -99,51 +99,53 @@ class Rule:
         clip: Norm to which a row's gradient is clipped.
         unit_noise: Noise of one release with the whole budget, in units of its sensitivity.
         count_noise: Noise on the number of users within the bound, in every step.
-        number_noise: Noise on the number of users; 0 if it is public.
+        num_users_noise: Noise on the number of users; 0 if it is public.
         momentum: In [0, 1).
-        travel: Largest product of step length, ``unit_noise`` and the root of the number of features.
-        longest: Largest product of step length and number of users.
-        settled: Number of the last step that is limited by ``travel``.
-        fade: Factor of the exponential moving average of the noisy gradients per step.
-        agreeing: Squared length of that average, over the number of features, beyond which steps grow.
-        moving: Likewise, beyond which the average of the iterates forgets by ``fade``.
-        growth: Factor of growth or shrinkage of a step.
-        most_growth: Largest step in multiples of ``travel``.
-        start: Divisor of the first bound, which is the root of users over noise, and at least the threshold.
-        clipped: Target number of users beyond the bound, in ``unit_noise`` times the root of the number of features.
-        turn: Speed of the bound.
-        largest: Largest change of the logarithm of the bound in a step.
-        ends: Limits of the bound.
+        travel_limit: Largest product of step length, ``unit_noise`` and the root of the number of features.
+        stable_limit: Largest product of step length and number of users.
+        last_limited_step: Number of the last step that is limited by ``travel_limit``.
+        fade_factor: Factor of the exponential moving average of the noisy gradients per step.
+        growth_threshold: Squared length of that average, over the number of features, beyond which steps grow.
+        forgetting_threshold: Likewise, beyond which the average of the iterates forgets by ``fade_factor``.
+        growth_factor: Factor of growth or shrinkage of a step.
+        max_growth: Largest step in multiples of ``travel_limit``.
+        first_bound_divisor: Divisor of the first bound, which is the root of users over noise, and at least the
+            threshold.
+        target_clipped_users: Target number of users beyond the bound, in ``unit_noise`` times the root of the number
+            of features.
+        bound_rate: Speed of the bound.
+        max_log_change: Largest change of the logarithm of the bound in a step.
+        bound_range: Limits of the bound.
     """
 
     bounds_by: str
     clip: float
     unit_noise: float
     count_noise: float
-    number_noise: float
+    num_users_noise: float
     momentum: float
-    travel: float
-    longest: float
-    settled: int
-    fade: float
-    agreeing: float
-    moving: float
-    growth: float
-    most_growth: float
-    start: float
-    clipped: float
-    turn: float
-    largest: float
-    ends: tuple[float, float]
+    travel_limit: float
+    stable_limit: float
+    last_limited_step: int
+    fade_factor: float
+    growth_threshold: float
+    forgetting_threshold: float
+    growth_factor: float
+    max_growth: float
+    first_bound_divisor: float
+    target_clipped_users: float
+    bound_rate: float
+    max_log_change: float
+    bound_range: tuple[float, float]
 
-    def words(self, bound: float) -> str:
+    def describe_bound(self, bound: float) -> str:
         """Describe how users are bounded."""
-        short = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
+        clip_text = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
             "sums": f"users' sums of gradients clipped to that of {bound!r} rows",
-            "cap": f"at most {int(bound)} rows of each user, drawn at random{short}",
-            "weights": f"smooth weights, no user above the weight of {bound!r} rows{short}",
+            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_text}",
+            "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_text}",
         }[self.bounds_by]
 
 
@@ -152,39 +154,41 @@ class Training:
     """The settings of the training of a linear classifier; all of them are public.
 
     Attributes:
-        numbers: Numeric columns, each with its range, which is mapped to [-1, 1].
-        levels: Categorical columns, each with the levels that have an indicator.
-        intercept: True if one feature is 1 in every row.
-        norm: Largest norm of a row's features, above 0; they are divided by it.
+        number_ranges: Numeric columns, each with its range, which is mapped to [-1, 1].
+        category_levels: Categorical columns, each with the levels that have an indicator.
+        has_intercept: True if one feature is 1 in every row.
+        max_row_norm: Largest norm of a row's features, above 0; they are divided by it.
         positive_above: Labels above it are 1, all others -1.
-        slope: Derivative of the loss by the margin, a NumPy expression in ``margin``.
-        steps: Number of steps, T.
-        rate: Learning rate, η.
-        first: Number of the first step, from 1, whose iterate is averaged; with a rule all are, with growing weights.
+        slope_expression: Derivative of the loss by the margin, a NumPy expression in ``margin``.
+        num_steps: Number of steps, T.
+        learning_rate: Learning rate, η.
+        first_averaged_step: Number of the first step, from 1, whose iterate is averaged; with a rule all are, with
+            growing weights.
         radius: Radius of the ball that contains θ.
         gradient_noise: Standard deviation of the noise on a step's summed gradient.
         weight_noise: Standard deviation of the noise on the sum of weights; 0 if it is public.
-        sampled: Probability that a user takes part in a step.
-        rule: Rule for steps and bound in place of ``rate``, ``weight_noise`` and ``sampled``; ``gradient_noise`` is
-            then relative to the bound.
-        positive: The class that is 1 if labels are words (all others are -1); empty if ``positive_above`` decides.
+        sampling_rate: Probability that a user takes part in a step.
+        rule: Rule for steps and bound in place of ``learning_rate``, ``weight_noise`` and ``sampling_rate``;
+            ``gradient_noise`` is then relative to the bound.
+        positive_class: The class that is 1 if labels are words (all others are -1); empty if ``positive_above``
+            decides.
     """
 
-    numbers: tuple[tuple[str, tuple[float, float]], ...]
-    levels: tuple[tuple[str, tuple[str, ...]], ...]
-    intercept: bool
-    norm: float
+    number_ranges: tuple[tuple[str, tuple[float, float]], ...]
+    category_levels: tuple[tuple[str, tuple[str, ...]], ...]
+    has_intercept: bool
+    max_row_norm: float
     positive_above: float
-    slope: str
-    steps: int
-    rate: float
-    first: int
+    slope_expression: str
+    num_steps: int
+    learning_rate: float
+    first_averaged_step: int
     radius: float
     gradient_noise: float
     weight_noise: float
-    sampled: float = 1.0
+    sampling_rate: float = 1.0
     rule: Rule | None = None
-    positive: str = ""
+    positive_class: str = ""
 
 
 @dataclass(frozen=True)
@@ -210,13 +214,13 @@ class Choice:
         max_groups: Upper bound on groups per user, an integer.
         max_norm: T, upper bound on the norm of a user's vector over all groups: L1 with Laplace, L2 with Gaussian
             noise.
-        scaled: True to bound the norm by scaling all groups of a user; else by one cap for all of them.
+        is_scaled: True to bound the norm by scaling all groups of a user; else by one cap for all of them.
         exponent: mu of task weights, in [0, 1].
         budget: beta, the largest sum of a user's squared task weights, above 0.
         inflation: c of task weights, above 0: they are scaled for a budget of beta / c. None if the user must enter it.
-        every_user_full: True to scale every user's task weights up to the whole budget.
+        fills_every_budget: True to scale every user's task weights up to the whole budget.
         largest_user_weight: The largest sum of absolute weights of one user's labels.
-        coefficients: Number of released coefficients.
+        num_coefficients: Number of released coefficients.
         lower: Lower end of the range of values; for a quantile the lower end of the base.
         upper: Upper end of the range; above ``lower``.
         quantiles: The released quantiles, each strictly between 0 and 1.
@@ -225,7 +229,7 @@ class Choice:
         privacy_unit: Columns that together identify a user.
         value_column: Column of values or labels.
         group_column: Column of groups or tasks.
-        known_columns: True if the names are the data's own; else they are placeholders.
+        has_known_columns: True if the names are the data's own; else they are placeholders.
         row_is: Meaning of a row if it is not a row of the file, a phrase; else empty.
         training: Training of a classifier; given if and only if one is released.
         layout: Layout of the data's files; None if unknown.
@@ -252,13 +256,13 @@ class Choice:
     min_total: float = 0.0
     max_groups: int | None = None
     max_norm: float | None = None
-    scaled: bool = False
+    is_scaled: bool = False
     exponent: float | None = None
     budget: float | None = None
     inflation: float | None = 1.0
-    every_user_full: bool = False
+    fills_every_budget: bool = False
     largest_user_weight: float | None = None
-    coefficients: int = 1
+    num_coefficients: int = 1
     lower: float | None = None
     upper: float | None = None
     quantiles: tuple[float, ...] = ()
@@ -267,7 +271,7 @@ class Choice:
     privacy_unit: tuple[str, ...] = ("user_id",)
     value_column: str = "value"
     group_column: str = "group"
-    known_columns: bool = False
+    has_known_columns: bool = False
     row_is: str = ""
     training: Training | None = None
     layout: TableLayout | None = None
@@ -282,7 +286,7 @@ class Choice:
             self._check_bound(problems)
             self._check_delta(problems)
             self._check_values(problems)
-            problems.whole(1, 10**6, coefficients=self.coefficients)
+            problems.whole(1, 10**6, coefficients=self.num_coefficients)
             if (self.quantity is Quantity.CLASSIFIER) != (self.training is not None):
                 problems.add("a classifier, and nothing else, says how it is trained")
             names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
@@ -317,10 +321,10 @@ class Choice:
             problems.between(0.0, 1.0, exponent=self.exponent)
         if self.inflation is not None:
             problems.positive(inflation=self.inflation)
-        ends = self.max_total is not None and problems.finite(
+        has_ends = self.max_total is not None and problems.finite(
             max_total=self.max_total, min_total=self.min_total
         )
-        if ends and self.min_total >= (self.max_total or 0.0):
+        if has_ends and self.min_total >= (self.max_total or 0.0):
             problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
@@ -334,13 +338,13 @@ class Choice:
 
     def _check_values(self, problems: Problems) -> None:
         """Check the range of values if the release needs one, and the quantiles."""
-        needed = self.quantity in (
+        needs_range = self.quantity in (
             Quantity.MEAN,
             Quantity.GROUP_MEANS,
             Quantity.QUANTILE,
             Quantity.COEFFICIENTS,
         )
-        if needed:
+        if needs_range:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
@@ -359,12 +363,12 @@ class Choice:
         return self.disclosure is Disclosure.PRIVATE
 
     @property
-    def of_public_data(self) -> bool:
+    def is_of_public_data(self) -> bool:
         """Return True if the data are public, so that a program may take the list of groups from them.
 
         If the bound is a DP release, the bound is public, but not the data.
         """
-        return self.disclosure is Disclosure.PUBLIC and self.known_columns
+        return self.disclosure is Disclosure.PUBLIC and self.has_known_columns
 
     @property
     def read_as(self) -> TableLayout:
@@ -375,23 +379,25 @@ class Choice:
     def number_columns(self) -> tuple[str, ...]:
         """Return the columns that programs read as numbers."""
         if self.quantity in MODELS:
-            further = () if self.training is None else tuple(name for name, _ in self.training.numbers)
-            return tuple(dict.fromkeys((self.value_column, *further, *dict(self.read_as.numbers))))
+            feature_columns = (
+                () if self.training is None else tuple(name for name, _ in self.training.number_ranges)
+            )
+            return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
         return (self.value_column,) if self.quantity in OF_VALUES else ()
 
     @property
-    def in_libraries(self) -> bool:
+    def is_in_libraries(self) -> bool:
         """Return True if libraries other than plain Python have such a release; they have no weighted quantiles."""
-        weighted = self.quantity is Quantity.QUANTILE and self.threshold is not None
-        return not weighted and self.quantity not in PLAIN_PYTHON_ONLY
+        is_weighted_quantile = self.quantity is Quantity.QUANTILE and self.threshold is not None
+        return not is_weighted_quantile and self.quantity not in PLAIN_PYTHON_ONLY
 
     @property
-    def public_counts(self) -> bool:
+    def has_public_counts(self) -> bool:
         """Return True if the numbers of rows of users are taken as public."""
         return self.neighbours is Neighbours.REPLACE_VALUES
 
     @property
-    def per_quantile(self) -> float:
+    def epsilon_per_quantile(self) -> float:
         """Return epsilon of one quantile: an even share, rounded so that their sum never exceeds epsilon."""
         num_quantiles = max(len(self.quantiles), 1)
         share = self.epsilon / num_quantiles
@@ -400,21 +406,21 @@ class Choice:
         return share
 
     @property
-    def bound_words(self) -> str:
+    def bound_text(self) -> str:
         """Return the bound as a phrase, for comments and descriptions."""
         if self.max_norm is not None:
-            norm = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
-            how = "scaled" if self.scaled else "capped"
-            return f"what a user adds to all groups {how} to an {norm} norm of at most {self.max_norm!r}"
+            norm_name = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
+            rule_text = "scaled" if self.is_scaled else "capped"
+            return f"what a user adds to all groups {rule_text} to an {norm_name} norm of at most {self.max_norm!r}"
         if self.max_groups is not None and self.quantity is not Quantity.GROUP_COUNTS:
-            groups = f"at most {wording.counted(self.max_groups, 'group')} per user"
+            groups_text = f"at most {wording.counted(self.max_groups, 'group')} per user"
             if self.max_rows is not None:
-                return f"{groups}, and at most {wording.counted(self.max_rows, 'row')} in each"
-            return f"{groups}, and each total in a group clamped to [{self.min_total!r}, {self.max_total!r}]"
+                return f"{groups_text}, and at most {wording.counted(self.max_rows, 'row')} in each"
+            return f"{groups_text}, and each total in a group clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_rows is not None:
             return f"at most {wording.counted(self.max_rows, 'row')} per user"
         if self.training is not None and self.training.rule is not None:
-            return self.training.rule.words(float(self.threshold or 0.0))
+            return self.training.rule.describe_bound(float(self.threshold or 0.0))
         if self.threshold is not None:
             correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
             return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}"
@@ -445,6 +451,6 @@ class Code:
     differences: tuple[str, ...]
 
 
-def markdown_table() -> str:
+def read_name_table() -> str:
     """Return the table of parameter names in all libraries, in Markdown."""
     return Path(__file__).with_name("names.md").read_text(encoding="utf-8").rstrip("\n")

@@ -35,7 +35,7 @@ def make_printable(text: str, max_length: int = 200) -> str:
     return escaped if len(escaped) <= max_length else escaped[: max_length - 1] + "…"
 
 
-def comment(sentence: str, prefix: str) -> list[str]:
+def write_comment(sentence: str, prefix: str) -> list[str]:
     """Write a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
     lines = textwrap.wrap(
         make_printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False
@@ -43,22 +43,24 @@ def comment(sentence: str, prefix: str) -> list[str]:
     return [f"{prefix} {line}" for line in lines]
 
 
-def python_text(text: str) -> str:
+def quote_python_text(text: str) -> str:
     """Return a Python string literal, in double quotes if that needs no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
-def python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
+def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
     """Return a name as a Python string literal, several as a list, and a mapping as a dictionary."""
     if isinstance(name, str):
-        return python_text(name)
+        return quote_python_text(name)
     if isinstance(name, Mapping):
-        return "{" + ", ".join(f"{python_text(a)}: {python_text(b)}" for a, b in name.items()) + "}"
-    return "[" + ", ".join(python_text(entry) for entry in name) + "]"
+        return (
+            "{" + ", ".join(f"{quote_python_text(a)}: {quote_python_text(b)}" for a, b in name.items()) + "}"
+        )
+    return "[" + ", ".join(quote_python_text(entry) for entry in name) + "]"
 
 
-def sql_name(name: str) -> str:
+def quote_sql_name(name: str) -> str:
     """Return a GoogleSQL quoted identifier. Escapes are those of string literals.
 
     Source: GoogleSQL lexical structure, "Quoted identifiers",
@@ -75,12 +77,12 @@ def sql_name(name: str) -> str:
     return "`" + "".join(escaped) + "`"
 
 
-def sql_table(path: str) -> str:
+def quote_sql_table(path: str) -> str:
     """Return a table's path as one quoted identifier, which BigQuery reads as project, dataset and table."""
-    return sql_name(path)
+    return quote_sql_name(path)
 
 
-def in_sentence(names: tuple[str, ...]) -> str:
+def list_in_sentence(names: tuple[str, ...]) -> str:
     """Return column names for a comment."""
     return " and ".join(make_printable(name, 60) for name in names)
 
@@ -96,56 +98,66 @@ ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all
 
 def write_head(
     choice: Choice,
-    library: str,
-    relation: str,
-    needs: str,
+    library_name: str,
+    relation_sentence: str,
+    requirements_text: str,
     differences: Sequence[str],
-    mark: str,
-    subject: str = "",
+    comment_mark: str,
+    subject_text: str = "",
 ) -> list[str]:
     """Write the comment lines at the top: title, source of the bound, guarantee, and requirements.
 
     Args:
         choice: The choice of the program.
-        library: Name and version.
-        relation: The library's neighbouring relation, a sentence.
-        needs: Installation of the requirements; empty if there are none.
+        library_name: Name and version.
+        relation_sentence: The library's neighbouring relation, a sentence.
+        requirements_text: Installation of the requirements; empty if there are none.
         differences: See `Code`.
-        mark: Start of a comment.
-        subject: The release and its bound, if they are not those of the choice.
+        comment_mark: Start of a comment.
+        subject_text: The release and its bound, if they are not those of the choice.
     """
-    subject = subject or f"{choice.quantity.value}, {choice.bound_words}"
-    title = f"Made with Sweet Spot {VERSION} for {library}: {subject}."
-    lines = comment(title, mark)
-    lines += comment(describe_bound_source(choice), mark)
-    covered = relation if choice.quantity is not Quantity.MODEL else _LEARNER
-    lines += comment(f"Privacy unit: {in_sentence(choice.privacy_unit)}. {covered}", mark)
-    if needs and choice.quantity is not Quantity.MODEL:
-        lines += comment("Run it once: every run spends epsilon again.", mark)
-    if needs:
-        lines += comment(f"Needed: {needs}.", mark)
-    if not choice.known_columns:
-        lines += comment("The names of file and columns are placeholders: put in your own.", mark)
-    if mark == "#":
-        lines += [line for sentence in _about_files(choice) for line in comment(sentence, mark)]
+    subject_text = subject_text or f"{choice.quantity.value}, {choice.bound_text}"
+    title = f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}."
+    lines = write_comment(title, comment_mark)
+    lines += write_comment(describe_bound_source(choice), comment_mark)
+    covered_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
+    lines += write_comment(
+        f"Privacy unit: {list_in_sentence(choice.privacy_unit)}. {covered_sentence}", comment_mark
+    )
+    if requirements_text and choice.quantity is not Quantity.MODEL:
+        lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
+    if requirements_text:
+        lines += write_comment(f"Needed: {requirements_text}.", comment_mark)
+    if not choice.has_known_columns:
+        lines += write_comment(
+            "The names of file and columns are placeholders: put in your own.", comment_mark
+        )
+    if comment_mark == "#":
+        lines += [
+            line
+            for sentence in _list_file_sentences(choice)
+            for line in write_comment(sentence, comment_mark)
+        ]
     if choice.row_is:
-        lines += comment(f"A row is here {choice.row_is}: bring the table into that form first.", mark)
+        lines += write_comment(
+            f"A row is here {choice.row_is}: bring the table into that form first.", comment_mark
+        )
     if differences:
-        lines += comment("Notes at the end say what differs from the page.", mark)
+        lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
     return lines
 
 
-def _about_files(choice: Choice) -> list[str]:
+def _list_file_sentences(choice: Choice) -> list[str]:
     """Write the sentences on finding and reading the files."""
     files = choice.read_as.files
-    names = " and ".join(make_printable(file.name, 60) for file in files[:2])
-    names += f" and {len(files) - 2} more" if len(files) > 2 else ""
+    names_text = " and ".join(make_printable(file.name, 60) for file in files[:2])
+    names_text += f" and {len(files) - 2} more" if len(files) > 2 else ""
     sentences = []
-    if choice.known_columns:
-        folder = (
+    if choice.has_known_columns:
+        folder_text = (
             "Sweet Spot's folder" if files[0].name.startswith("sample_data/") else "the folder of the data"
         )
-        sentences.append(f"Run it in {folder}, or write the whole path in place of {names}.")
+        sentences.append(f"Run it in {folder_text}, or write the whole path in place of {names_text}.")
     if any(file.kind is FileKind.JSON and file.packing for file in files):
         sentences.append("Unpack the JSON first, and name the file that comes out.")
     if (
@@ -154,26 +166,26 @@ def _about_files(choice: Choice) -> list[str]:
         and not files[0].name.lower().endswith(_TEXT_ENDINGS)
     ):
         sentences.append(
-            f"The file {names} is read as text with commas between columns: if it is of another kind, change the line "
-            "that reads it."
+            f"The file {names_text} is read as text with commas between columns: if it is of another kind, change "
+            "the line that reads it."
         )
     return sentences
 
 
-def write_notes(differences: Sequence[str], mark: str) -> list[str]:
+def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
     """Write the comment lines with the differences."""
     lines: list[str] = []
     for sentence in differences:
-        first, *further = comment(sentence, mark)
-        lines += [first.replace(f"{mark} ", f"{mark} - ", 1)]
-        lines += [line.replace(f"{mark} ", f"{mark}   ", 1) for line in further]
-    return [f"{mark} What differs:", *lines] if lines else []
+        first, *further = write_comment(sentence, comment_mark)
+        lines += [first.replace(f"{comment_mark} ", f"{comment_mark} - ", 1)]
+        lines += [line.replace(f"{comment_mark} ", f"{comment_mark}   ", 1) for line in further]
+    return [f"{comment_mark} What differs:", *lines] if lines else []
 
 
 def describe_bound_source(choice: Choice) -> str:
     """Describe the source of the bound, and of a privately selected range, with their cost."""
-    of_bound = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
-    facts_by_name = (("bound", of_bound), ("range", choice.range_drawn))
+    bound_facts = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
+    facts_by_name = (("bound", bound_facts), ("range", choice.range_drawn))
     releases = [(name, facts) for name, facts in facts_by_name if facts is not None]
     if choice.disclosure is Disclosure.PRIVATE:
         sentences = [
@@ -183,8 +195,8 @@ def describe_bound_source(choice: Choice) -> str:
     elif classify(choice.disclosure) is not Disclosure.DP_RELEASE:
         sentences = ["The bound is a public input."]
     else:
-        cost = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
-        sentences = [f"The bound comes from a {choice.disclosure.label}; {cost}."]
+        cost_text = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
+        sentences = [f"The bound comes from a {choice.disclosure.label}; {cost_text}."]
     if choice.range_drawn is not None:
         sentences.append(
             f"The range comes from a {choice.range_drawn.label}; that cost adds to this release's."
@@ -198,56 +210,58 @@ def describe_bound_source(choice: Choice) -> str:
     elif releases and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
         shares = [(facts.epsilon, name) for name, facts in releases] + [(choice.epsilon, "this release")]
-        total = format_rounded_up(sum(epsilon for epsilon, _ in shares))
-        added = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in shares)
+        total_text = format_rounded_up(sum(epsilon for epsilon, _ in shares))
+        sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in shares)
         delta = sum(facts.delta for _, facts in releases) + (choice.delta or 0.0)
-        also = f", delta = {format_rounded_up(delta)}" if delta else ""
-        sentences.append(f"In all epsilon = {added} = {total}{also}.")
+        delta_text = f", delta = {format_rounded_up(delta)}" if delta else ""
+        sentences.append(f"In all epsilon = {sum_text} = {total_text}{delta_text}.")
     return " ".join(sentences)
 
 
 def assemble(
     choice: Choice,
-    library: str,
-    relation: str,
+    library_name: str,
+    relation_sentence: str,
     differences: Sequence[str],
-    body: str,
-    needs: str = "",
+    body_text: str,
+    requirements_text: str = "",
     language: str = "python",
-    subject: str = "",
+    subject_text: str = "",
     file_stem: str = "",
 ) -> Code:
-    """Assemble the program with its head and notes; without text if ``body`` is empty.
+    """Assemble the program with its head and notes; without text if ``body_text`` is empty.
 
-    ``subject`` is as in `write_head`; ``file_stem`` begins the name of the file.
+    ``subject_text`` is as in `write_head`; ``file_stem`` begins the name of the file.
     """
-    stem = library.split()[0].lower().strip(",")
-    name = f"{file_stem or choice.quantity.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
+    stem = library_name.split()[0].lower().strip(",")
+    file_name = f"{file_stem or choice.quantity.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
     sentences = tuple(sentence for sentence in differences if sentence)
-    if not body:
-        return Code("", language, name, sentences)
-    sentences += tuple(reading_differences(choice)) if language == "python" else ()
-    mark = "--" if language == "sql" else "#"
-    lines = write_head(choice, library, relation, needs, sentences, mark, subject)
-    blocks = ["\n".join(lines), body, "\n".join(write_notes(sentences, mark))]
-    return Code("\n\n".join(block for block in blocks if block) + "\n", language, name, sentences)
+    if not body_text:
+        return Code("", language, file_name, sentences)
+    sentences += tuple(list_reading_differences(choice)) if language == "python" else ()
+    comment_mark = "--" if language == "sql" else "#"
+    lines = write_head(
+        choice, library_name, relation_sentence, requirements_text, sentences, comment_mark, subject_text
+    )
+    blocks = ["\n".join(lines), body_text, "\n".join(write_notes(sentences, comment_mark))]
+    return Code("\n\n".join(block for block in blocks if block) + "\n", language, file_name, sentences)
 
 
-def with_readers(needs: str, choice: Choice) -> str:
+def add_readers(requirements_text: str, choice: Choice) -> str:
     """Return the requirements together with those of pandas for the kinds of files."""
     kinds = {file.kind for file in choice.read_as.files}
-    further = {
+    needed_by_package = {
         "pyarrow": FileKind.PARQUET in kinds or choice.quantity is Quantity.COEFFICIENTS,
         "openpyxl": FileKind.WORKBOOK in kinds,
         "zstandard": any(file.packing == "zstd" for file in choice.read_as.files),
     }
-    return " ".join([needs, *(name for name, needed in further.items() if needed)])
+    return " ".join([requirements_text, *(name for name, needed in needed_by_package.items() if needed)])
 
 
-def reading_differences(choice: Choice) -> list[str]:
+def list_reading_differences(choice: Choice) -> list[str]:
     """Describe the differences in reading the data between the program and Sweet Spot."""
     differences = []
-    if choice.number_columns and not choice.of_public_data:
+    if choice.number_columns and not choice.is_of_public_data:
         differences.append(
             "Sweet Spot refuses a cell that must hold a number and holds none. This program replaces the cell, or "
             "leaves its row out, so that no user's cells stop it. Correct such cells before you run it, or they "
@@ -267,9 +281,9 @@ def reading_differences(choice: Choice) -> list[str]:
     return differences
 
 
-def public_counts_difference(choice: Choice) -> str:
+def describe_public_counts(choice: Choice) -> str:
     """Describe the guarantee if counts are public but the library's neighbours add or remove a user; else empty."""
-    if not choice.public_counts:
+    if not choice.has_public_counts:
         return ""
     if choice.quantity is Quantity.QUANTILE:
         return (
@@ -291,10 +305,10 @@ AT_LEAST_ONE = (
 
 def has_noisy_rows(choice: Choice) -> bool:
     """Return True for a mean whose number of rows is private, so that its program divides by a noisy one."""
-    return choice.quantity is Quantity.MEAN and not choice.public_counts
+    return choice.quantity is Quantity.MEAN and not choice.has_public_counts
 
 
-def ratio_of_noisy(choice: Choice) -> str:
+def describe_noisy_ratio(choice: Choice) -> str:
     """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
     return AT_LEAST_ONE if has_noisy_rows(choice) else ""
 
@@ -311,7 +325,7 @@ SPLIT_MEAN = (
 )
 
 
-def gaussian_difference(choice: Choice) -> str:
+def describe_gaussian_noise(choice: Choice) -> str:
     """Describe the difference to the exact Gaussian mechanism; empty without Gaussian noise."""
     if choice.noise is not NoiseKind.GAUSSIAN or choice.delta is None:
         return ""
@@ -323,7 +337,7 @@ def gaussian_difference(choice: Choice) -> str:
     )
 
 
-def replaced_difference(choice: Choice) -> str:
+def describe_replacement(choice: Choice) -> str:
     """Describe the budget of a program that is to protect one user replaced; empty for other relations."""
     if choice.neighbours is not Neighbours.REPLACE_USER:
         return ""
@@ -336,7 +350,7 @@ def replaced_difference(choice: Choice) -> str:
 
 
 @functools.cache
-def _environment(folder: Path) -> jinja2.Environment:
+def _build_environment(folder: Path) -> jinja2.Environment:
     """Build the environment of the templates in a folder: strict about missing values, numbers with all digits."""
     settings = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -347,7 +361,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         # A number is written with all its digits.
         finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
     )
-    settings.filters.update(literal=python_literal, sql=sql_name)
+    settings.filters.update(literal=write_python_literal, sql=quote_sql_name)
     return settings
 
 
@@ -358,7 +372,10 @@ def render(path: Path, **values: Any) -> str:
         path: Path of the file without ``.jinja``.
         **values: Values of the template.
     """
-    return _environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n") + "\n"
+    return (
+        _build_environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n")
+        + "\n"
+    )
 
 
 def render_program(library: str, choice: Choice, **further_values: Any) -> str:
@@ -369,7 +386,7 @@ def render_program(library: str, choice: Choice, **further_values: Any) -> str:
         choice: The choice of the program; its name in the template is ``choice``.
         further_values: Further values of the template, which override those of the choice.
     """
-    layout, private = choice.read_as, not choice.of_public_data
+    layout, is_private = choice.read_as, not choice.is_of_public_data
     decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name))}
     values = {
         "choice": choice,
@@ -378,14 +395,14 @@ def render_program(library: str, choice: Choice, **further_values: Any) -> str:
         "smooth": choice.threshold is not None,
         "per_group": choice.quantity in PER_GROUP,
         "of_values": choice.quantity in OF_VALUES,
-        "groups_are_written": choice.quantity in PER_GROUP and not choice.of_public_data,
+        "groups_are_written": choice.quantity in PER_GROUP and not choice.is_of_public_data,
         "layout": layout,
         "kinds": [file.kind.name for file in layout.files],
         "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
-        "private": private,
+        "private": is_private,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
-        "marks": bool(choice.number_columns if private else decimals),
-        "keeps_rows": private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
+        "marks": bool(choice.number_columns if is_private else decimals),
+        "keeps_rows": is_private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimals,
         "number_columns": choice.number_columns,
     }
@@ -416,13 +433,16 @@ def write(choice: Choice) -> Code:
     """Write the program that trains a linear classifier in plain Python."""
     training = choice.training
     assert training is not None
-    numbers = ", ".join(f"{python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in training.numbers)
-    levels = ", ".join(
-        f"{python_text(name)}: {python_literal(level_names)}" for name, level_names in training.levels
+    numbers_literal = ", ".join(
+        f"{quote_python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in training.number_ranges
+    )
+    levels_literal = ", ".join(
+        f"{quote_python_text(name)}: {write_python_literal(level_names)}"
+        for name, level_names in training.category_levels
     )
     template = "classifier.py" if training.rule is None else "classifier_by_rule.py"
-    body = render_program(
-        template, choice, training=training, numbers=f"{{{numbers}}}", levels=f"{{{levels}}}"
+    body_text = render_program(
+        template, choice, training=training, numbers=f"{{{numbers_literal}}}", levels=f"{{{levels_literal}}}"
     )
-    needs = with_readers(NEEDS, choice)
-    return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body, needs)
+    requirements_text = add_readers(NEEDS, choice)
+    return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body_text, requirements_text)

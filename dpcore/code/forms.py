@@ -45,11 +45,15 @@ class CodeChoice:
         return self.source() if callable(self.source) else self.source
 
 
-def fields_of_data(dataset: Dataset) -> dict[str, Any]:
+def list_data_fields(dataset: Dataset) -> dict[str, Any]:
     """Return the fields of a `Choice` that come from the data; unknown names are left out."""
     fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
-        fields |= {"privacy_unit": dataset.privacy_unit, "known_columns": True, "file": name_file(dataset)}
+        fields |= {
+            "privacy_unit": dataset.privacy_unit,
+            "has_known_columns": True,
+            "file": name_file(dataset),
+        }
         fields["layout"] = dataset.layout
     if dataset.values is not None:
         fields["value_column"] = dataset.values.column
@@ -63,17 +67,17 @@ def fields_of_data(dataset: Dataset) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def summed_column(dataset: Dataset) -> str:
+def find_summed_column(dataset: Dataset) -> str:
     """Return the name of the column whose total counts a user's contributions; empty if contributions are rows."""
     if dataset.contribution is not Contribution.TOTAL or dataset.totals is None:
         return ""
     return dataset.totals.column
 
 
-def one_group_column(dataset: Dataset) -> dict[str, Any]:
-    """Return ``known_columns=False`` if several columns name a group, as names are placeholders then; else nothing."""
+def mark_combined_groups(dataset: Dataset) -> dict[str, Any]:
+    """Return ``has_known_columns=False`` if several columns name a group, so that names are placeholders; else {}."""
     groups = dataset.pairs or dataset.tasks
-    return {"known_columns": False} if groups is not None and groups.further_columns else {}
+    return {"has_known_columns": False} if groups is not None and groups.further_columns else {}
 
 
 def name_file(dataset: Dataset) -> str:
@@ -83,23 +87,23 @@ def name_file(dataset: Dataset) -> str:
 
 
 def build_forms(
-    epsilon: float, base: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
+    epsilon: float, base_fields: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
 ) -> CodeChoice | None:
     """Build the forms that are valid, or return None if none is."""
     choices = []
     for name, quantity, fields in forms:
         try:
-            choices.append((name, Choice(quantity, epsilon, **{**base, **fields})))
+            choices.append((name, Choice(quantity, epsilon, **{**base_fields, **fields})))
         except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
     return CodeChoice(tuple(choices), library) if choices else None
 
 
-def cap_form(rows: float) -> str:
+def name_cap_form(rows: float) -> str:
     """Return the name of the form of a bound on rows."""
     return f"Bound, {wording.counted(rows, 'row')}"
 
 
-def smooth_form(threshold: float) -> str:
+def name_smooth_form(threshold: float) -> str:
     """Return the name of the form of smooth weights."""
     return f"Smooth weights, bound {wording.number(threshold)}"

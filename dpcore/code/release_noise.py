@@ -57,7 +57,7 @@ def has_whole_numbers(choice: Choice) -> bool:
 
 def count_aggregates(choice: Choice) -> int:
     """Count the noisy numbers of a release, or of each of its groups: a mean may be of two."""
-    is_ratio = choice.quantity is Quantity.MEAN and not choice.public_counts
+    is_ratio = choice.quantity is Quantity.MEAN and not choice.has_public_counts
     return 2 if is_ratio or choice.quantity is Quantity.GROUP_MEANS else 1
 
 
@@ -68,19 +68,21 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
     group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,
     draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned unchanged.
     """
-    is_found = choice.replacing_epsilon is not None
-    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_found:
+    is_protected = choice.replacing_epsilon is not None
+    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_protected:
         return choice
     epsilon = choice.epsilon
     program_epsilon, factor = epsilon / 2.0, 2.0 if choice.min_total < 0.0 else math.sqrt(2.0)
     if choice.noise is NoiseKind.GAUSSIAN and library is not Program.BIGQUERY:
         from scipy.optimize import brentq
 
-        target = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
+        target_scale = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
 
         def log_ratio(candidate: float) -> float:
             """Return the log of the noise scale at an epsilon over the wanted scale."""
-            return math.log(find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target)
+            return math.log(
+                find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target_scale
+            )
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
         program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)

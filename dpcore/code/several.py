@@ -110,8 +110,8 @@ class Several:
 
     def compute_total(self, program: Program) -> float:
         """Compute what a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
-        accounted = (program, self.noise, self.epsilon, self.delta)
-        return find_total(*accounted, has_quantile=self.has_quantile)
+        noise_arguments = (program, self.noise, self.epsilon, self.delta)
+        return find_total(*noise_arguments, has_quantile=self.has_quantile)
 
     def find_noise(self, release: ReleaseShare, program: Program) -> DrawnNoise:
         """Find the noise of one release by a program, at sensitivity 1."""
@@ -127,9 +127,9 @@ class Several:
         )
 
     @property
-    def known_columns(self) -> bool:
+    def has_known_columns(self) -> bool:
         """Return True if the names are the data's own, as in `Choice`."""
-        return self.releases[0].choice.known_columns
+        return self.releases[0].choice.has_known_columns
 
     @property
     def disclosure(self) -> Provenance:
@@ -139,21 +139,27 @@ class Several:
     @property
     def reading_choice(self) -> Choice:
         """Return a choice whose reading of the table suits all releases."""
-        first = self.releases[0].choice
-        groups = next((p.choice for p in self.releases if p.choice.quantity in PER_GROUP), None)
-        values = next((p.choice for p in self.releases if p.choice.quantity in OF_VALUES), None)
-        ranged = next((p.choice for p in self.releases if p.choice.lower is not None), None)
+        first_choice = self.releases[0].choice
+        group_choice = next((p.choice for p in self.releases if p.choice.quantity in PER_GROUP), None)
+        value_choice = next((p.choice for p in self.releases if p.choice.quantity in OF_VALUES), None)
+        range_choice = next((p.choice for p in self.releases if p.choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
-        bound: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
-        if values is not None:
-            quantity, bound = Quantity.SUM, {"max_rows": None, "max_total": 1.0, "max_groups": None}
-        if groups is not None and values is None:
-            quantity, bound = Quantity.GROUP_COUNTS, {"max_rows": None, "max_total": None, "max_groups": 1}
-        elif groups is not None:
-            quantity, bound = Quantity.GROUP_SUMS, {"max_rows": None, "max_total": 1.0, "max_groups": 1}
+        bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
+        if value_choice is not None:
+            quantity, bound_fields = Quantity.SUM, {"max_rows": None, "max_total": 1.0, "max_groups": None}
+        if group_choice is not None and value_choice is None:
+            quantity, bound_fields = (
+                Quantity.GROUP_COUNTS,
+                {"max_rows": None, "max_total": None, "max_groups": 1},
+            )
+        elif group_choice is not None:
+            quantity, bound_fields = (
+                Quantity.GROUP_SUMS,
+                {"max_rows": None, "max_total": 1.0, "max_groups": 1},
+            )
         return replace(
-            first,
+            first_choice,
             quantity=quantity,
             epsilon=self.epsilon,
             noise=self.noise,
@@ -161,37 +167,39 @@ class Several:
             threshold=None,
             quantiles=(),
             min_total=0.0,
-            value_column=first.value_column if values is None else values.value_column,
-            group_column=first.group_column if groups is None else groups.group_column,
-            lower=None if ranged is None else ranged.lower,
-            upper=None if ranged is None else ranged.upper,
-            **bound,
+            value_column=first_choice.value_column if value_choice is None else value_choice.value_column,
+            group_column=first_choice.group_column if group_choice is None else group_choice.group_column,
+            lower=None if range_choice is None else range_choice.lower,
+            upper=None if range_choice is None else range_choice.upper,
+            **bound_fields,
         )
 
     @property
     def description(self) -> str:
         """Return the releases as a phrase."""
-        delta = "" if self.delta is None else f" and delta = {self.delta!r}"
-        each = "; ".join(f"{release.name}, {release.choice.bound_words}" for release in self.releases)
-        many = wording.counted(len(self.releases), "release")
-        return f"{many} from one budget of epsilon = {self.epsilon!r}{delta}: {each}"
+        delta_text = "" if self.delta is None else f" and delta = {self.delta!r}"
+        releases_text = "; ".join(f"{release.name}, {release.choice.bound_text}" for release in self.releases)
+        count_text = wording.counted(len(self.releases), "release")
+        return f"{count_text} from one budget of epsilon = {self.epsilon!r}{delta_text}: {releases_text}"
 
 
-def for_python(several: Several) -> Code:
+def write_for_python(several: Several) -> Code:
     """Write the program in plain Python."""
-    return _write(several, Program.PYTHON, _common_differences(several, by_rho=several.has_quantile))
+    return _write(
+        several, Program.PYTHON, _list_common_differences(several, adds_up_rho=several.has_quantile)
+    )
 
 
-def for_opendp(several: Several) -> Code:
+def write_for_opendp(several: Several) -> Code:
     """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
-    by_user = [release.name for release in several.releases if release.choice.threshold is not None]
-    several = replace(several, releases=tuple(map(_rows_for_weights, several.releases)))
-    sentences = _common_differences(several)
-    if by_user:
+    weighted_names = [release.name for release in several.releases if release.choice.threshold is not None]
+    several = replace(several, releases=tuple(map(_replace_weights_by_rows, several.releases)))
+    sentences = _list_common_differences(several)
+    if weighted_names:
         sentences.append(
             "OpenDP counts all rows of a quantile alike, and the plan weighs those of "
-            f"{' and '.join(by_user)} by user. This program keeps at most as many rows of each user as the plan lets a "
-            "user weigh. Plain Python has the weights; a plan made for OpenDP states the errors of this program."
+            f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows of each user as the plan "
+            "lets a user weigh. Plain Python has the weights; a plan made for OpenDP states the errors of this program."
         )
     if several.has_quantile:
         sentences.append(
@@ -205,9 +213,9 @@ def for_opendp(several: Several) -> Code:
     return _write(several, Program.OPENDP, sentences)
 
 
-def for_pipelinedp(several: Several) -> Code:
+def write_for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP."""
-    sentences = _common_differences(several, by_rho=False)
+    sentences = _list_common_differences(several, adds_up_rho=False)
     if several.noise is NoiseKind.GAUSSIAN:
         sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
@@ -218,9 +226,9 @@ def for_pipelinedp(several: Several) -> Code:
     return _write(several, Program.PIPELINEDP, sentences, _refuse_quantile(several, "PipelineDP"))
 
 
-def for_tumult(several: Several) -> Code:
+def write_for_tumult(several: Several) -> Code:
     """Write the program for Tumult Analytics."""
-    sentences = _common_differences(several)
+    sentences = _list_common_differences(several)
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
         sentences.append(
             "Tumult has no clamp for a user's total. Totals are added up before the session and stand in every row of "
@@ -231,30 +239,30 @@ def for_tumult(several: Several) -> Code:
     return _write(several, Program.TUMULT, sentences, _refuse_quantile(several, "Tumult"))
 
 
-def for_bigquery(several: Several) -> Code:
+def write_for_bigquery(several: Several) -> Code:
     """Write a query per release, each with its share of epsilon."""
-    choice, refused = several.reading_choice, _refuse_quantile(several, "BigQuery")
+    choice, refusal_sentences = several.reading_choice, _refuse_quantile(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
     ]
     bodies = []
-    for release in several.releases if not refused else ():
+    for release in several.releases if not refusal_sentences else ():
         epsilon = several.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS
         if epsilon < EPSILON_RANGE[0]:
-            refused.append(f"The share of {release.name} is too small for a query of its own.")
+            refusal_sentences.append(f"The share of {release.name} is too small for a query of its own.")
             break
-        released_alone = replace(release.choice, epsilon=epsilon, noise=NoiseKind.LAPLACE, delta=None)
-        bodies.append(f"-- {release.name}\n{with_bigquery.write_statements(released_alone)}")
-        sentences += with_bigquery.list_differences(released_alone)
+        single_choice = replace(release.choice, epsilon=epsilon, noise=NoiseKind.LAPLACE, delta=None)
+        bodies.append(f"-- {release.name}\n{with_bigquery.write_statements(single_choice)}")
+        sentences += with_bigquery.list_differences(single_choice)
     return common.assemble(
         choice,
         with_bigquery.LIBRARY,
         with_bigquery.RELATION,
-        refused or list(dict.fromkeys(sentences)),
-        "" if refused else "\n\n".join(bodies),
+        refusal_sentences or list(dict.fromkeys(sentences)),
+        "" if refusal_sentences else "\n\n".join(bodies),
         language="sql",
-        subject=several.description,
+        subject_text=several.description,
         file_stem="plan",
     )
 
@@ -266,7 +274,7 @@ _SPLIT_MEAN = (
 )
 
 
-def _rows_for_weights(release: ReleaseShare) -> ReleaseShare:
+def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     """Return the release with a bound on rows in place of a threshold of smooth weights."""
     if (threshold := release.choice.threshold) is None:
         return release
@@ -283,10 +291,10 @@ def _refuse_quantile(several: Several, library: str) -> list[str]:
     ]
 
 
-def _common_differences(several: Several, by_rho: bool = True) -> list[str]:
-    """Return the sentences for every library; ``by_rho`` is True if Gaussian noise is accounted for by rho."""
+def _list_common_differences(several: Several, adds_up_rho: bool = True) -> list[str]:
+    """Return the sentences for every library; ``adds_up_rho`` is True if Gaussian noise is accounted for by rho."""
     sentences = []
-    if several.noise is NoiseKind.GAUSSIAN and by_rho:
+    if several.noise is NoiseKind.GAUSSIAN and adds_up_rho:
         sentences.append(
             "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
             "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
@@ -313,12 +321,14 @@ _LIBRARIES: dict[Program, tuple[str, Any, str]] = {
 """Template, module with name and requirements, and relation of neighbours."""
 
 
-def _write(several: Several, program: Program, sentences: Sequence[str], refused: Sequence[str] = ()) -> Code:
+def _write(
+    several: Several, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
+) -> Code:
     """Write the program, or only the sentences why there is none."""
-    template, library, relation = _LIBRARIES[program]
+    template, library_module, relation = _LIBRARIES[program]
     choice, body = several.reading_choice, ""
     composes_losses = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
-    if not refused:
+    if not refusal_sentences:
         body = common.render_program(
             template,
             choice,
@@ -327,17 +337,17 @@ def _write(several: Several, program: Program, sentences: Sequence[str], refused
             by_rho=several.has_quantile or program is not Program.PYTHON,
             releases=[_list_template_values(several, release, program) for release in several.releases],
             names=sorted(quantity.name for quantity in several.quantities),
-            candidates=getattr(library, "CANDIDATES", 0),
+            candidates=getattr(library_module, "CANDIDATES", 0),
         )
-    needs = f"{library.NEEDS} dp-accounting" if composes_losses else library.NEEDS
+    requirements_text = f"{library_module.NEEDS} dp-accounting" if composes_losses else library_module.NEEDS
     return common.assemble(
         choice,
-        library.LIBRARY,
+        library_module.LIBRARY,
         relation,
-        refused or sentences,
+        refusal_sentences or sentences,
         body,
-        common.with_readers(needs, choice),
-        subject=several.description,
+        common.add_readers(requirements_text, choice),
+        subject_text=several.description,
         file_stem="plan",
     )
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
-from dpcore.code.common import sql_name, sql_table
+from dpcore.code.common import quote_sql_name, quote_sql_table
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
@@ -34,16 +34,18 @@ _SAMPLED = (
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body = write_statements(choice) if choice.in_libraries and choice.max_norm is None else ""
-    return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body, language="sql")
+    statements_text = write_statements(choice) if choice.is_in_libraries and choice.max_norm is None else ""
+    return common.assemble(
+        choice, LIBRARY, RELATION, list_differences(choice), statements_text, language="sql"
+    )
 
 
 def list_differences(choice: Choice) -> list[str]:
     """List the sentences on what differs from the page, or why there are no statements."""
-    quantity, smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="BigQuery")]
-    if quantity is Quantity.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
             "nearest is a bound on rows per user in a statement before; plain Python has the smooth weights."
@@ -69,11 +71,11 @@ def list_differences(choice: Choice) -> list[str]:
             "is the pair of bounds; plain Python has the norm."
         ]
     differences = [
-        common.public_counts_difference(choice),
-        common.replaced_difference(choice),
-        *_about_rows(choice),
+        common.describe_public_counts(choice),
+        common.describe_replacement(choice),
+        *_describe_reading(choice),
     ]
-    differences += _about_bounds(choice)
+    differences += _describe_bounds(choice)
     if choice.delta is None:
         differences.append(
             f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
@@ -87,7 +89,7 @@ def list_differences(choice: Choice) -> list[str]:
     return differences
 
 
-def _about_rows(choice: Choice) -> list[str]:
+def _describe_reading(choice: Choice) -> list[str]:
     """Return the sentences on how the statements read rows and values."""
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
     if choice.read_as.missing_is_a_user:
@@ -95,12 +97,12 @@ def _about_rows(choice: Choice) -> list[str]:
     if choice.quantity in OF_VALUES:
         notes.append(
             f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
-            f"{_unread(choice)!r}, so that no cell stops the query. Load the column as numbers."
+            f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
 
-def _about_bounds(choice: Choice) -> list[str]:
+def _describe_bounds(choice: Choice) -> list[str]:
     """Return the sentences on how the statements bound what a user adds, by the released quantity."""
     quantity = choice.quantity
     if quantity is Quantity.MEAN and choice.threshold is not None:
@@ -136,46 +138,54 @@ def _about_bounds(choice: Choice) -> list[str]:
 
 def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
-    names = [sql_name(name) for name in choice.privacy_unit]
-    group = sql_name(choice.group_column)
-    column_names = [*names, group] if choice.quantity in PER_GROUP else names
-    value = sql_name(choice.value_column)
-    of_values = choice.quantity in OF_VALUES
-    mean_fields = _of_mean(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
+    unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
+    group_sql = quote_sql_name(choice.group_column)
+    column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
+    value_sql = quote_sql_name(choice.value_column)
+    reads_values = choice.quantity in OF_VALUES
+    mean_fields = (
+        _list_mean_values(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
+    )
     return common.render_program(
         "with_bigquery.sql",
         choice,
         delta=choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE,
-        unit=names[0] if len(names) == 1 else f"TO_JSON_STRING(STRUCT({', '.join(names)}))",
-        unit_columns=", ".join(names),
-        has_unit=" AND ".join(f"{name} IS NOT NULL" for name in names),
-        table=sql_table(choice.table),
-        named=[name for name in dict.fromkeys(column_names) if not (of_values and name == value)],
-        value=value,
-        number=f"SAFE_CAST({value} AS FLOAT64)",
+        unit=unit_columns_sql[0]
+        if len(unit_columns_sql) == 1
+        else f"TO_JSON_STRING(STRUCT({', '.join(unit_columns_sql)}))",
+        unit_columns=", ".join(unit_columns_sql),
+        has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
+        table=quote_sql_table(choice.table),
+        named=[name for name in dict.fromkeys(column_names) if not (reads_values and name == value_sql)],
+        value=value_sql,
+        number=f"SAFE_CAST({value_sql} AS FLOAT64)",
         largest=_LARGEST,
-        unread=_unread(choice),
-        group=group,
+        unread=_choose_replacement(choice),
+        group=group_sql,
         public_rows=common.PUBLIC_ROWS,
         **mean_fields,
     )
 
 
-def _unread(choice: Choice) -> float:
+def _choose_replacement(choice: Choice) -> float:
     """Return the replacement of a value that is not a finite number: the lower end of the range, or 0."""
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
 
 
-def _of_mean(choice: Choice) -> dict[str, float | str]:
+def _list_mean_values(choice: Choice) -> dict[str, float | str]:
     """Return the shift of values: to start at 0 if counts are public, else to be centred, which halves sensitivity."""
     assert choice.lower is not None
     assert choice.upper is not None
-    start = choice.lower if choice.public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    inside = f"LEAST(GREATEST({sql_name(choice.value_column)}, {choice.lower!r}), {choice.upper!r})"
+    start = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
+    clamped_sql = (
+        f"LEAST(GREATEST({quote_sql_name(choice.value_column)}, {choice.lower!r}), {choice.upper!r})"
+    )
     bound: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     return {
         "start": start,
-        "shifted": inside if start == 0.0 else f"{inside} - {f'({start!r})' if start < 0.0 else repr(start)}",
+        "shifted": clamped_sql
+        if start == 0.0
+        else f"{clamped_sql} - {f'({start!r})' if start < 0.0 else repr(start)}",
         "low": bound * (choice.lower - start) + 0.0,  # No negative zero.
         "high": bound * (choice.upper - start),
     }

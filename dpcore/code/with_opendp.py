@@ -39,12 +39,12 @@ VECTOR_OF_BOTH = (
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    body = _program(choice) if choice.in_libraries else ""
-    of_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
-    in_context = choice.max_norm is None and not of_vector
+    body_text = _render_body(choice) if choice.is_in_libraries else ""
+    releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
+    in_context = choice.max_norm is None and not releases_vector
     relation = RELATION if in_context else common.ADD_OR_REMOVE
-    needs = POLARS if is_tidy(choice) else common.with_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, relation, _differences(choice), body, needs)
+    requirements_text = POLARS if is_tidy(choice) else common.add_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, relation, _list_differences(choice), body_text, requirements_text)
 
 
 def is_tidy(choice: Choice) -> bool:
@@ -60,22 +60,22 @@ def is_tidy(choice: Choice) -> bool:
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
-    return choice.of_public_data and is_plain and is_bare and has_points and has_words
+    return choice.is_of_public_data and is_plain and is_bare and has_points and has_words
 
 
-def _differences(choice: Choice) -> list[str]:
+def _list_differences(choice: Choice) -> list[str]:
     """List the sentences on what differs from the page, or why there is no program."""
-    quantity, smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="OpenDP")]
-    if quantity in _SEPARATE:
-        return [_SEPARATE[quantity]]
+    if quantity in _REFUSALS:
+        return [_REFUSALS[quantity]]
     differences = [
-        common.public_counts_difference(choice),
-        common.gaussian_difference(choice),
-        common.ratio_of_noisy(choice),
+        common.describe_public_counts(choice),
+        common.describe_gaussian_noise(choice),
+        common.describe_noisy_ratio(choice),
     ]
-    if quantity is Quantity.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
             "bound on rows per user, for which this library has code; plain Python has the smooth weights."
@@ -92,7 +92,7 @@ def _differences(choice: Choice) -> list[str]:
             "privacy for MAX_ROWS)."
         )
     if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
     if quantity in PER_GROUP and choice.max_norm is not None:
         differences.append(
             "OpenDP's context bounds groups and rows one by one, not the norm of a user's whole vector. Polars brings "
@@ -104,7 +104,7 @@ def _differences(choice: Choice) -> list[str]:
     return differences
 
 
-_SEPARATE = {
+_REFUSALS = {
     Quantity.TASK_WEIGHTS: "OpenDP's context cannot bound a user's squared weights over all tasks together. What comes "
     "nearest is a bound on tasks per user, truncate_per_group; plain Python has the task weights.",
     Quantity.COEFFICIENTS: "OpenDP's context bounds each sum by itself, while here all coefficients share one bound on "
@@ -112,7 +112,7 @@ _SEPARATE = {
 }
 
 
-def _program(choice: Choice) -> str:
+def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
     return common.render_program(
         "with_opendp.py",

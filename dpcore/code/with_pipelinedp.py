@@ -24,10 +24,14 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    without = choice.max_norm is not None or not choice.in_libraries
-    body = "" if without else _program(choice)
-    needs = common.with_readers(f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS, choice)
-    return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
+    has_no_program = choice.max_norm is not None or not choice.is_in_libraries
+    body_text = "" if has_no_program else _render_body(choice)
+    requirements_text = common.add_readers(
+        f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS, choice
+    )
+    return common.assemble(
+        choice, LIBRARY, common.ADD_OR_REMOVE, _list_differences(choice), body_text, requirements_text
+    )
 
 
 def composes_losses(choice: Choice) -> bool:
@@ -36,28 +40,28 @@ def composes_losses(choice: Choice) -> bool:
     return is_ratio and choice.noise is NoiseKind.GAUSSIAN
 
 
-def _differences(choice: Choice) -> list[str]:
+def _list_differences(choice: Choice) -> list[str]:
     """List the sentences on what differs from the page, or why there is no program."""
-    quantity, smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="PipelineDP")]
-    differences = [common.public_counts_difference(choice)]
+    differences = [common.describe_public_counts(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append(
             # Measured with 0.3.1 for epsilon from 0.01 to 50 and delta from 1e-9 to 1e-3.
             "PipelineDP finds the scale of Gaussian noise itself: that of the exact mechanism, as on the page, or up "
             "to 0.1 % more."
         )
-    if quantity is Quantity.MEAN and smooth:
+    if quantity is Quantity.MEAN and is_smooth:
         differences.append(
             "PipelineDP has no weights per user. The rows are added up with their weights before, one row "
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
-    differences.append(common.ratio_of_noisy(choice))
+    differences.append(common.describe_noisy_ratio(choice))
     if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
-    if quantity is Quantity.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
             "comes nearest is a bound on rows per user; plain Python has the smooth weights."
@@ -87,13 +91,13 @@ def _differences(choice: Choice) -> list[str]:
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
     if quantity is Quantity.GROUP_MEANS:
         differences += [] if choice.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
     return differences
 
 
-def _program(choice: Choice) -> str:
+def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
     percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]

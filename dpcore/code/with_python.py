@@ -27,9 +27,9 @@ def write(choice: Choice) -> Code:
     """Write the program; for a classifier the one that trains it in NumPy."""
     if choice.quantity is Quantity.CLASSIFIER:
         return common.write(choice)
-    relation = REPLACE if choice.public_counts else common.ADD_OR_REMOVE
-    relation = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation
-    differences = [common.ratio_of_noisy(choice)]
+    relation_sentence = REPLACE if choice.has_public_counts else common.ADD_OR_REMOVE
+    relation_sentence = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation_sentence
+    differences = [common.describe_noisy_ratio(choice)]
     if choice.quantity is Quantity.MODEL:
         differences.append(
             "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "
@@ -40,7 +40,7 @@ def write(choice: Choice) -> Code:
             f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base."
         )
     if choice.quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
     if choice.quantity is Quantity.TASK_WEIGHTS:
         differences.append(
             "The list of tasks, their sizes and the number of users must be public numbers. The noise covers weighted "
@@ -57,6 +57,6 @@ def write(choice: Choice) -> Code:
     if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
         sigma = find_exact_sigma(choice.epsilon, choice.delta)
     values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
-    body = common.render_program("with_python.py", choice, candidates=CANDIDATES, **values)
-    needs = common.with_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, relation, differences, body, needs)
+    body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **values)
+    requirements_text = common.add_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)

@@ -21,25 +21,25 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    without = choice.max_norm is not None or not choice.in_libraries
+    has_no_program = choice.max_norm is not None or not choice.is_in_libraries
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
     noise = find_release_noise(choice, Program.TUMULT)
     values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
-    body = "" if without else common.render_program("with_tumult.py", choice, **values)
+    body_text = "" if has_no_program else common.render_program("with_tumult.py", choice, **values)
     return common.assemble(
-        choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)
+        choice, LIBRARY, RELATION, _list_differences(choice), body_text, common.add_readers(NEEDS, choice)
     )
 
 
-def _differences(choice: Choice) -> list[str]:
+def _list_differences(choice: Choice) -> list[str]:
     """List the sentences on what differs from the page, or why there is no program."""
-    quantity, smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="Tumult")]
     differences = [
-        common.public_counts_difference(choice),
-        common.gaussian_difference(choice),
-        common.ratio_of_noisy(choice),
+        common.describe_public_counts(choice),
+        common.describe_gaussian_noise(choice),
+        common.describe_noisy_ratio(choice),
     ]
     row_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
@@ -52,7 +52,7 @@ def _differences(choice: Choice) -> list[str]:
         )
     if quantity is Quantity.SUM:
         differences.append(f"Tumult has no clamp for a user's total. Totals are added up {row_text}")
-    if quantity is Quantity.MEAN and smooth:
+    if quantity is Quantity.MEAN and is_smooth:
         differences.append(f"Tumult has no weights per user. Rows are added up with their weights {row_text}")
     if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
@@ -61,7 +61,7 @@ def _differences(choice: Choice) -> list[str]:
             "Tumult picks the rows that stay by a hash, the same in every run: what their choice does to the result "
             "does not average out over runs."
         )
-    if quantity is Quantity.QUANTILE and smooth:
+    if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes "
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
@@ -88,7 +88,7 @@ def _differences(choice: Choice) -> list[str]:
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]
+        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
     if quantity is Quantity.GROUP_SUMS:
         differences.append(
             "Tumult has no clamp for a user's total in a group. Totals are added up before the session, one row per "

@@ -45,7 +45,7 @@ class Candidate:
     Attributes:
         sampling: Who is drawn.
         bound: G.
-        kept_examples: n_G, examples kept in all.
+        num_kept_examples: n_G, examples kept in all.
         kept_share: Of all examples.
         rate: q, the probability of each draw, as a program has it.
         divisor: What a step's noisy sum is divided by: B, or the users whom a step is expected to see.
@@ -62,7 +62,7 @@ class Candidate:
 
     sampling: Sampling
     bound: int
-    kept_examples: float
+    num_kept_examples: float
     kept_share: float
     rate: float
     divisor: float
@@ -111,16 +111,16 @@ def evaluate_candidate(
         bound: G, at least 1.
         multiplier: The noise multiplier where it is known; by default the quick bound.
     """
-    similarity, steps = parameters.gradient_similarity, parameters.steps
-    kept_examples, num_users = float(histogram.kept_rows(float(bound))), float(histogram.num_users)
-    if parameters.batch_size > kept_examples:
+    similarity, num_steps = parameters.gradient_similarity, parameters.steps
+    num_kept_examples, num_users = float(histogram.kept_rows(float(bound))), float(histogram.num_users)
+    if parameters.batch_size > num_kept_examples:
         return None
-    rate = min(float(f"{parameters.batch_size / kept_examples:.{DIGITS_OF_RATE}g}"), 1.0)
+    rate = min(float(f"{parameters.batch_size / num_kept_examples:.{DIGITS_OF_RATE}g}"), 1.0)
     is_by_user = sampling is Sampling.USERS
     sigma = multiplier
     if sigma is None:
         num_moved = 1 if is_by_user else bound
-        sigma = bound_multiplier(num_moved, rate, parameters.epsilon, parameters.delta, steps)
+        sigma = bound_multiplier(num_moved, rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
     users_above = float(histogram.users_above(float(bound)))
     is_within_bound = histogram.sizes <= bound
@@ -134,36 +134,36 @@ def evaluate_candidate(
     else:
         norm, divisor = 1.0, parameters.batch_size
         data_error = math.sqrt(
-            (1.0 - similarity) / kept_examples + similarity * square_sum / kept_examples**2
+            (1.0 - similarity) / num_kept_examples + similarity * square_sum / num_kept_examples**2
         )
     noise = sigma * norm / divisor
     return Candidate(
         sampling=sampling,
         bound=bound,
-        kept_examples=kept_examples,
-        kept_share=kept_examples / float(histogram.num_rows),
+        num_kept_examples=num_kept_examples,
+        kept_share=num_kept_examples / float(histogram.num_rows),
         rate=rate,
         divisor=divisor,
         multiplier=sigma,
         is_upper_bound=multiplier is None and rate < 1.0,
         norm=norm,
         noise=noise,
-        noise_error=noise * math.sqrt(parameters.dimension / steps),
-        drawing_error=norm * math.sqrt((1.0 - rate) / (divisor * steps)),
+        noise_error=noise * math.sqrt(parameters.dimension / num_steps),
+        drawing_error=norm * math.sqrt((1.0 - rate) / (divisor * num_steps)),
         data_error=data_error,
     )
 
 
 def replace_similarity(
-    histogram: ContributionHistogram, parameters: ExamplesParameters, original: Candidate, similarity: float
+    histogram: ContributionHistogram, parameters: ExamplesParameters, candidate: Candidate, similarity: float
 ) -> Candidate:
     """Evaluate the same candidate at another similarity ``r``; its noise multiplier does not depend on that."""
     parameters = replace(parameters, gradient_similarity=similarity)
     changed_candidate = evaluate_candidate(
-        histogram, parameters, original.sampling, original.bound, original.multiplier
+        histogram, parameters, candidate.sampling, candidate.bound, candidate.multiplier
     )
     assert changed_candidate is not None
-    return replace(changed_candidate, is_upper_bound=original.is_upper_bound)
+    return replace(changed_candidate, is_upper_bound=candidate.is_upper_bound)
 
 
 @dataclass(frozen=True)
@@ -171,18 +171,18 @@ class Comparison:
     """All candidates that were compared.
 
     Attributes:
-        candidates: Those that are possible, by way of sampling, ascending in G.
-        too_small: G that keep less than B examples, ascending.
+        candidates_by_sampling: Those that are possible, by way of sampling, ascending in G.
+        too_small_bounds: G that keep less than B examples, ascending.
         best: The candidate of the least estimated error, of the ways that were asked about.
     """
 
-    candidates: dict[Sampling, tuple[Candidate, ...]]
-    too_small: tuple[int, ...]
+    candidates_by_sampling: dict[Sampling, tuple[Candidate, ...]]
+    too_small_bounds: tuple[int, ...]
     best: Candidate
 
     def find_near_optimal(self, share: float = 0.05) -> tuple[int, int]:
         """Find the smallest and largest G around the best one whose estimate is at most ``share`` more."""
-        candidates, limit = self.candidates[self.best.sampling], (1.0 + share) * self.best.error
+        candidates, limit = self.candidates_by_sampling[self.best.sampling], (1.0 + share) * self.best.error
         best_index = [candidate.bound for candidate in candidates].index(self.best.bound)
         is_near = [candidate.error <= limit for candidate in candidates]
         indices_below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
@@ -202,7 +202,7 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
             remedy="Take a smaller B",
         )
     bounds = list_bounds(histogram)
-    by_sampling = {
+    candidates_by_sampling = {
         sampling: tuple(
             candidate
             for bound in bounds
@@ -210,17 +210,21 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
         )
         for sampling in (Sampling.EXAMPLES, Sampling.USERS)
     }
-    possible_bounds = {candidate.bound for candidate in by_sampling[Sampling.EXAMPLES]}
-    allowed = [
+    possible_bounds = {candidate.bound for candidate in candidates_by_sampling[Sampling.EXAMPLES]}
+    allowed_candidates = [
         candidate
-        for sampling, candidates in by_sampling.items()
+        for sampling, candidates in candidates_by_sampling.items()
         for candidate in candidates
         # At G = 1 both ways are one mechanism, which is called drawing examples.
         if parameters.sampling is sampling
         or (parameters.sampling is Sampling.BOTH and (sampling is Sampling.EXAMPLES or candidate.bound > 1))
     ]
-    too_small = tuple(bound for bound in bounds if bound not in possible_bounds)
-    return Comparison(by_sampling, too_small, min(allowed, key=lambda candidate: candidate.error))
+    too_small_bounds = tuple(bound for bound in bounds if bound not in possible_bounds)
+    return Comparison(
+        candidates_by_sampling,
+        too_small_bounds,
+        min(allowed_candidates, key=lambda candidate: candidate.error),
+    )
 
 
 def collect_values(candidates: Sequence[Candidate], name: str) -> FloatArray:
@@ -244,7 +248,7 @@ class Training:
         multiplier: σ, over the clip norm.
         epsilon: Promised.
         delta: Likewise.
-        steps: T.
+        num_steps: T.
     """
 
     sampling: Sampling
@@ -254,7 +258,7 @@ class Training:
     multiplier: float
     epsilon: float
     delta: float
-    steps: int
+    num_steps: int
 
 
 def write_program(name: str, training: Training, label: str) -> Code:
@@ -283,8 +287,8 @@ def write_program(name: str, training: Training, label: str) -> Code:
         label=label,
         users=is_by_user,
         bound=training.bound,
-        steps=training.steps,
-        grid=wording.digits(choose_grid(training.epsilon, training.steps)),
+        steps=training.num_steps,
+        grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
         last=last_move,
         weights=weights,
         **constants,

@@ -39,16 +39,16 @@ FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
 CHUNK = 128
 
 
-def compute_log_weights(examples: int, rate: float) -> FloatArray:
+def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
     """Compute the log probabilities that k = 0 … G of a user's examples are in a step, shape (G + 1,).
 
     Args:
-        examples: G, at least 1.
+        num_examples: G, at least 1.
         rate: q, in (0, 1].
     """
-    k = np.arange(examples + 1.0)
+    k = np.arange(num_examples + 1.0)
     log_weights = (
-        xlogy(k, rate) + xlog1py(examples - k, -rate) - gammaln(k + 1.0) - gammaln(examples - k + 1.0)
+        xlogy(k, rate) + xlog1py(num_examples - k, -rate) - gammaln(k + 1.0) - gammaln(num_examples - k + 1.0)
     )
     # Normalised: the constant log G! drops out, and with it its rounding, which would shift all of them equally.
     return np.asarray(log_weights - logsumexp(log_weights))
@@ -174,37 +174,37 @@ def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> Flo
     upper_end = max(ratio.find_upper_ends(float(order))[1] for order in orders)
     end = upper_end - ratio.find_lower_end(float(orders.max()))
     step = ratio.step
-    coarse = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
-    coarse = np.concatenate((-coarse[:0:-1], coarse))
-    is_kept = np.abs(coarse) <= 10.0
-    log_ratio = ratio.evaluate_ratio(coarse)[1]
+    coarse_points = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
+    coarse_points = np.concatenate((-coarse_points[:0:-1], coarse_points))
+    is_kept = np.abs(coarse_points) <= 10.0
+    log_ratio = ratio.evaluate_ratio(coarse_points)[1]
     for order in orders:
-        exponent = order * log_ratio + (1.0 - order) * log_ratio[::-1] - 0.5 * coarse**2
+        exponent = order * log_ratio + (1.0 - order) * log_ratio[::-1] - 0.5 * coarse_points**2
         is_kept |= exponent > exponent.max() - NEGLIGIBLE
     is_kept |= is_kept[::-1]  # Ratios are needed at the mirror images, too.
     # One set of points that is its own mirror image.
-    points = (coarse[is_kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
+    points = (coarse_points[is_kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
     log_ratio = ratio.evaluate_ratio(points)[1]
     with np.errstate(over="ignore"):
         quotient_less_1 = np.expm1(log_ratio - log_ratio[::-1])
-    normal = -0.5 * points**2 + math.log(step / math.sqrt(2.0 * math.pi))
-    return _sum_powers(orders, log_ratio, log_ratio[::-1], quotient_less_1, normal) / (orders - 1.0)
+    log_weights = -0.5 * points**2 + math.log(step / math.sqrt(2.0 * math.pi))
+    return _sum_powers(orders, log_ratio, log_ratio[::-1], quotient_less_1, log_weights) / (orders - 1.0)
 
 
 def _integrate_powers(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
     """Compute log E_Q[w^a], by integration, for each power a, shape of ``powers``."""
     points = _choose_points(ratio, low, high, powers)
     ratio_less_1, log_ratio = ratio.evaluate_ratio(points)
-    normal = -0.5 * points**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
-    return _sum_powers(powers, log_ratio, np.zeros_like(log_ratio), ratio_less_1, normal)
+    log_weights = -0.5 * points**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
+    return _sum_powers(powers, log_ratio, np.zeros_like(log_ratio), ratio_less_1, log_weights)
 
 
 def _sum_powers(
     powers: FloatArray,
-    numerator_log: FloatArray,
-    denominator_log: FloatArray,
-    quotient_less_1: FloatArray,
-    normal: FloatArray,
+    log_numerators: FloatArray,
+    log_denominators: FloatArray,
+    quotients_less_1: FloatArray,
+    log_weights: FloatArray,
 ) -> FloatArray:
     """Compute log Σ q r^a for each power a.
 
@@ -215,20 +215,23 @@ def _sum_powers(
 
     Args:
         powers: a.
-        numerator_log: At the points of the rule.
-        denominator_log: Likewise.
-        quotient_less_1: r − 1, likewise.
-        normal: Log of the weights of the rule.
+        log_numerators: At the points of the rule.
+        log_denominators: Likewise.
+        quotients_less_1: r − 1, likewise.
+        log_weights: Log of the weights of the rule.
     """
-    scaled = powers[:, None] * (numerator_log - denominator_log)
-    exponent = scaled + (denominator_log + normal)
+    scaled_logs = powers[:, None] * (log_numerators - log_denominators)
+    exponent = scaled_logs + (log_denominators + log_weights)
     log_sums = np.asarray(logsumexp(exponent, axis=1))
     near_one = np.flatnonzero(log_sums < 1.0)
     if near_one.size:
-        near_powers, scaled = powers[near_one, None], scaled[near_one]
-        density, numerator_density = np.exp(denominator_log + normal), np.exp(numerator_log + normal)
-        is_small = np.abs(scaled) < 1.0
-        small_scaled, small_quotient = (np.where(is_small, x, 0.0) for x in (scaled, quotient_less_1))
+        near_powers, scaled_logs = powers[near_one, None], scaled_logs[near_one]
+        density, numerator_density = (
+            np.exp(log_denominators + log_weights),
+            np.exp(log_numerators + log_weights),
+        )
+        is_small = np.abs(scaled_logs) < 1.0
+        small_scaled, small_quotient = (np.where(is_small, x, 0.0) for x in (scaled_logs, quotients_less_1))
         difference = np.where(
             is_small,
             density * (np.expm1(small_scaled) - near_powers * small_quotient),
@@ -244,17 +247,17 @@ def _choose_points(ratio: DensityRatio, low: float, high: float, powers: FloatAr
     The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and never downwards by more than
     a normal's: half a standard deviation beside its largest value it has lost 1/8 at most.
     """
-    step, coarse = ratio.step, np.arange(math.floor(low) - 1.0, math.ceil(high) + 2.0, 1.0)
+    step, coarse_points = ratio.step, np.arange(math.floor(low) - 1.0, math.ceil(high) + 2.0, 1.0)
     if (high - low) / step <= 4 * CHUNK:
-        return np.arange(coarse[0], coarse[-1], step)
-    _, log_ratio = ratio.evaluate_ratio(coarse)
-    exponent = np.outer(powers, log_ratio) - 0.5 * coarse**2
+        return np.arange(coarse_points[0], coarse_points[-1], step)
+    _, log_ratio = ratio.evaluate_ratio(coarse_points)
+    exponent = np.outer(powers, log_ratio) - 0.5 * coarse_points**2
     is_kept = (exponent > exponent.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # The subtracted part has its mass where w is 1.
-    is_kept |= np.abs(coarse) <= 10.0
+    is_kept |= np.abs(coarse_points) <= 10.0
     # Each coarse point stands for the unit around it.
     offsets = step * np.arange(round(1.0 / step)) - 0.5
-    return np.asarray((coarse[is_kept][:, None] + offsets).ravel())
+    return np.asarray((coarse_points[is_kept][:, None] + offsets).ravel())
 
 
 def choose_orders(epsilon: float, delta: float) -> FloatArray:
@@ -296,8 +299,8 @@ def compute_epsilon(
     orders = orders[lower_bounds <= epsilon_limit]
     if not orders.size:
         return float(lower_bounds.min())
-    compute = compute_replaced_divergences if is_replaced else compute_divergences
-    return max(float(convert_to_epsilon(compute(ratio, orders), orders).min()), 0.0)
+    compute_order_divergences = compute_replaced_divergences if is_replaced else compute_divergences
+    return max(float(convert_to_epsilon(compute_order_divergences(ratio, orders), orders).min()), 0.0)
 
 
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
@@ -308,12 +311,12 @@ MOVED_TAIL = 1e-15
 
 @functools.lru_cache(maxsize=1024)
 def bound_multiplier(
-    examples: int, rate: float, epsilon: float, delta: float, num_steps: int, is_replaced: bool = False
+    num_examples: int, rate: float, epsilon: float, delta: float, num_steps: int, is_replaced: bool = False
 ) -> float:
     """Bound the sufficient noise by Rényi accounting: quick, and up to about 12 % more than `find_multiplier`.
 
     Args:
-        examples: G, by how many clip norms a user may move a step, each by a draw of its own.
+        num_examples: G, by how many clip norms a user may move a step, each by a draw of its own.
         rate: q, the probability of each draw, in (0, 1]; 1 has no draw, and its noise is exact.
         epsilon: Of all steps together.
         delta: Likewise.
@@ -331,13 +334,13 @@ def bound_multiplier(
     unit_noise = GaussianNoise.for_release(1.0, epsilon, delta).scale
     if rate >= 1.0:
         # A Gaussian that a user moves by G √T (Dong et al. 2022), or by twice that if contents turn around.
-        return (2 * examples if is_replaced else examples) * math.sqrt(num_steps) * unit_noise
-    log_weights, orders = compute_log_weights(examples, rate), choose_orders(epsilon, delta)
+        return (2 * num_examples if is_replaced else num_examples) * math.sqrt(num_steps) * unit_noise
+    log_weights, orders = compute_log_weights(num_examples, rate), choose_orders(epsilon, delta)
     # The search starts from the limit of many steps, where only the mean of a user's effect counts, but not below
     # what single steps need.
-    mean = examples * rate
+    mean = num_examples * rate
     guess = max(1.15 * math.sqrt(num_steps) * unit_noise * mean, 0.3)
-    guess = max(guess, 0.4 * unit_noise if examples == 1 else 0.3 * unit_noise * mean)
+    guess = max(guess, 0.4 * unit_noise if num_examples == 1 else 0.3 * unit_noise * mean)
     return find_least_noise(
         lambda sigma: compute_epsilon(
             log_weights, sigma, num_steps, delta, orders, 3.0 * epsilon, is_replaced
@@ -357,34 +360,34 @@ def choose_grid(epsilon: float, num_steps: int) -> float:
     return float(f"{min(4e-3, epsilon / 20.0, max(math.sqrt(1e-3 * epsilon / num_steps), 1e-4)):.2g}")
 
 
-def truncate_mixture(examples: int, rate: float) -> tuple[list[float], list[float]]:
+def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[float]]:
     """Return (k, probability) for the accounting by privacy losses; the binomial's tail is moved to its worst end.
 
     k = 0 … K in order, and G behind them where a tail was moved; probabilities sum to 1.
     """
-    weights = np.exp(compute_log_weights(examples, rate))
+    weights = np.exp(compute_log_weights(num_examples, rate))
     tail_sums = np.cumsum(weights[::-1])[::-1]
     last_term = max(int(np.flatnonzero(tail_sums > MOVED_TAIL)[-1]), 1)
     # Light terms at the lower end stay in place; each costs a term.
     moves = [*map(float, range(last_term + 1))]
     probabilities = weights[: last_term + 1].tolist()
-    if last_term < examples:
-        moves.append(float(examples))
+    if last_term < num_examples:
+        moves.append(float(num_examples))
         probabilities.append(float(weights[last_term + 1 :].sum()))
     probability_sum = math.fsum(probabilities)
     return moves, [probability / probability_sum for probability in probabilities]
 
 
 def bound_epsilon(
-    sigma: float, examples: int, rate: float, num_steps: int, delta: float, grid: float
+    sigma: float, num_examples: int, rate: float, num_steps: int, delta: float, grid: float
 ) -> float:
     """Bound ε of T steps: privacy losses of both directions, rounded upwards to a grid and composed.
 
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
-    if examples == 1:
+    if num_examples == 1:
         return bound_sampled_epsilon(sigma, rate, num_steps, 0.0, delta, grid)
-    moves, weights = truncate_mixture(examples, rate)
+    moves, weights = truncate_mixture(num_examples, rate)
     return bound_mixture_epsilon(sigma, moves, weights, num_steps, delta, grid)
 
 
@@ -392,9 +395,9 @@ MAX_TERMS = 400
 """Of a mixture, by privacy losses: more take minutes."""
 
 
-def is_too_slow(examples: int, rate: float) -> bool:
+def is_too_slow(num_examples: int, rate: float) -> bool:
     """Return True if the accounting of privacy losses takes too long, so that only the quick bound is known."""
-    return rate < 1.0 and examples > 1 and len(truncate_mixture(examples, rate)[0]) > MAX_TERMS
+    return rate < 1.0 and num_examples > 1 and len(truncate_mixture(num_examples, rate)[0]) > MAX_TERMS
 
 
 class _StoppedError(Exception):
@@ -402,12 +405,17 @@ class _StoppedError(Exception):
 
 
 def find_multiplier(
-    examples: int, rate: float, epsilon: float, delta: float, num_steps: int, should_stop: ShouldStop = never
+    num_examples: int,
+    rate: float,
+    epsilon: float,
+    delta: float,
+    num_steps: int,
+    should_stop: ShouldStop = never,
 ) -> float | None:
     """Find the least noise by privacy losses, to 0.1 % and from above; never above `bound_multiplier`.
 
     Args:
-        examples: As of `bound_multiplier`, as are all others.
+        num_examples: As of `bound_multiplier`, as are all others.
         rate: q.
         epsilon: Of all steps together.
         delta: Likewise.
@@ -420,7 +428,7 @@ def find_multiplier(
     Raises:
         InvalidInput: No noise was found.
     """
-    multiplier_bound = bound_multiplier(examples, rate, epsilon, delta, num_steps)
+    multiplier_bound = bound_multiplier(num_examples, rate, epsilon, delta, num_steps)
     if rate >= 1.0:
         return multiplier_bound
     grid = choose_grid(epsilon, num_steps)
@@ -429,7 +437,7 @@ def find_multiplier(
         """Bound ε at a noise multiplier; raise `_StoppedError` if asked to end."""
         if should_stop():
             raise _StoppedError
-        return bound_epsilon(sigma, examples, rate, num_steps, delta, grid)
+        return bound_epsilon(sigma, num_examples, rate, num_steps, delta, grid)
 
     try:
         least_noise = find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE)

@@ -32,12 +32,12 @@ class Ownership:
     """Pairs of a record and one of its owners.
 
     Attributes:
-        record: Codes 0 .. num_records - 1, ascending, shape (pairs,), int64.
-        user: Codes 0 .. num_users - 1, ascending within a record, shape (pairs,), int64; no pair stands twice.
+        record_codes: Codes 0 .. num_records - 1, ascending, shape (pairs,), int64.
+        user_codes: Codes 0 .. num_users - 1, ascending within a record, shape (pairs,), int64; no pair stands twice.
     """
 
-    record: IntArray
-    user: IntArray
+    record_codes: IntArray
+    user_codes: IntArray
 
     @classmethod
     def from_pairs(cls, records: npt.ArrayLike, users: npt.ArrayLike) -> Ownership:
@@ -75,17 +75,17 @@ class Ownership:
     @property
     def num_records(self) -> int:
         """Return the number of records."""
-        return int(self.record[-1]) + 1
+        return int(self.record_codes[-1]) + 1
 
     @property
     def num_users(self) -> int:
         """Return the number of owners."""
-        return int(self.user.max()) + 1
+        return int(self.user_codes.max()) + 1
 
     @property
-    def owners(self) -> IntArray:
+    def num_owners(self) -> IntArray:
         """Return the number of owners of each record, shape (num_records,)."""
-        return np.bincount(self.record)
+        return np.bincount(self.record_codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class RecordSelection:
         ownership: Of whom.
         bound: k, records per user.
         is_kept: Whether each record is, shape (num_records,).
-        at_most: No choice keeps more; proved by ``prices``.
+        max_records: No choice keeps more; proved by ``prices``.
         prices: y of each user in units of 1 / `PRICE_UNIT`, at least 0, shape (num_users,), int64.
         order_name: Which order found it.
     """
@@ -104,19 +104,19 @@ class RecordSelection:
     ownership: Ownership
     bound: int
     is_kept: BoolArray
-    at_most: int
+    max_records: int
     prices: IntArray
     order_name: str
 
     @property
-    def count(self) -> int:
+    def num_kept(self) -> int:
         """Return the number of records kept."""
         return int(self.is_kept.sum())
 
     @property
     def gap(self) -> float:
         """Return the number of further records that might be kept, as a share of those kept; 0 if proved maximal."""
-        return (self.at_most - self.count) / max(self.count, 1)
+        return (self.max_records - self.num_kept) / max(self.num_kept, 1)
 
 
 def select_most(ownership: Ownership, bound: int) -> RecordSelection:
@@ -131,12 +131,12 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
     """
     with Problems() as problems:
         problems.whole(1, 10**12, **{"the bound on records per user": bound})
-    shuffled = np.random.default_rng(0).permutation(ownership.num_records)  # Ties are settled by lot.
-    fewest_first = shuffled[np.argsort(ownership.owners[shuffled], kind="stable")]
-    values, prices = _solve_relaxation(ownership, bound)
+    shuffled_records = np.random.default_rng(0).permutation(ownership.num_records)  # Ties are settled by lot.
+    fewest_first = shuffled_records[np.argsort(ownership.num_owners[shuffled_records], kind="stable")]
+    record_shares, prices = _solve_relaxation(ownership, bound)
     orders = {
         "fewest owners first": fewest_first,
-        "the linear program's order": fewest_first[np.argsort(-values[fewest_first], kind="stable")],
+        "the linear program's order": fewest_first[np.argsort(-record_shares[fewest_first], kind="stable")],
     }
     selections = {name: _select_in_order(ownership, bound, order) for name, order in orders.items()}
     best_order = max(selections, key=lambda name: int(selections[name].sum()))
@@ -161,7 +161,7 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
     if prices.min(initial=0) < 0:
         raise refuse("prices must be at least 0")
     owner_prices = np.zeros(ownership.num_records, np.int64)
-    np.add.at(owner_prices, ownership.record, prices[ownership.user])
+    np.add.at(owner_prices, ownership.record_codes, prices[ownership.user_codes])
     remaining_worth = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())
     return (int(bound) * int(prices.sum()) + remaining_worth) // PRICE_UNIT
 
@@ -172,10 +172,12 @@ def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, Int
     from scipy.sparse import csr_matrix
 
     shape = (ownership.num_users, ownership.num_records)
-    uses = csr_matrix((np.ones(ownership.record.size), (ownership.user, ownership.record)), shape=shape)
+    use_matrix = csr_matrix(
+        (np.ones(ownership.record_codes.size), (ownership.user_codes, ownership.record_codes)), shape=shape
+    )
     capacities = np.full(ownership.num_users, float(bound))
     program_result = linprog(
-        -np.ones(ownership.num_records), A_ub=uses, b_ub=capacities, bounds=(0.0, 1.0), method="highs"
+        -np.ones(ownership.num_records), A_ub=use_matrix, b_ub=capacities, bounds=(0.0, 1.0), method="highs"
     )  # type: ignore[call-overload]
     if program_result.x is None or program_result.ineqlin is None:
         return np.zeros(ownership.num_records), np.zeros(ownership.num_users, np.int64)
@@ -184,12 +186,12 @@ def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, Int
     return np.asarray(program_result.x), prices
 
 
-def _select_in_order(ownership: Ownership, bound: int, order: IntArray) -> BoolArray:
+def _select_in_order(ownership: Ownership, bound: int, record_order: IntArray) -> BoolArray:
     """Take each record where all its owners have room."""
-    starts = np.searchsorted(ownership.record, np.arange(ownership.num_records + 1)).tolist()
-    users, free_places = ownership.user.tolist(), [bound] * ownership.num_users
+    starts = np.searchsorted(ownership.record_codes, np.arange(ownership.num_records + 1)).tolist()
+    users, free_places = ownership.user_codes.tolist(), [bound] * ownership.num_users
     is_kept = np.zeros(ownership.num_records, np.bool_)
-    for record in order.tolist():
+    for record in record_order.tolist():
         owners = users[starts[record] : starts[record + 1]]
         if all(free_places[owner] for owner in owners):
             for owner in owners:
@@ -201,7 +203,7 @@ def _select_in_order(ownership: Ownership, bound: int, order: IntArray) -> BoolA
 def generate_ownership(num_records: int = 20_000, num_users: int = 3_000, seed: int = 0) -> Ownership:
     """Generate records of simulated users: one to five owners each, users of uneven activity."""
     rng = np.random.default_rng(seed)
-    owners = rng.choice([1, 2, 3, 4, 5], size=num_records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
+    num_owners = rng.choice([1, 2, 3, 4, 5], size=num_records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
     weight = 1.0 / (np.arange(num_users) + 10.0)
-    user = rng.choice(num_users, size=int(owners.sum()), p=weight / weight.sum())
-    return Ownership.from_pairs(np.repeat(np.arange(num_records), owners), user)
+    user = rng.choice(num_users, size=int(num_owners.sum()), p=weight / weight.sum())
+    return Ownership.from_pairs(np.repeat(np.arange(num_records), num_owners), user)

@@ -14,7 +14,7 @@ The steps of the search, and what each keeps true (the invariant):
 3. Dual (`find_lower_bound`): the largest of these bounds over the prices is still a bound; the best price lies
    between one at which the lines would buy more than the budget and one at which they would buy at most all of it.
 4. Boxes (`search_boxes`): every split lies in an open box or in a closed one, whose bound is in `closed_bound`.
-5. Offers (`offer_split`): `value` is the smallest objective of all splits seen, and `shares` is its split.
+5. Offers (`offer_split`): `objective` is the smallest objective of all splits seen, and `shares` is its split.
 6. Exchange (`exchange_shares`): shares stay at least 0 and add up to 1; the objective never rises. It is only for
    errors that are not concave, of which no bound is claimed.
 
@@ -94,15 +94,16 @@ class _Box:
     """A box of splits: each line's share lies between two points of the grid.
 
     Attributes:
-        low: Index of each line's smallest share in the grid; -1 where it may have no share at all, shape (lines,).
-        high: Index of its largest share, at least ``low``.
+        low_indices: Index of each line's smallest share in the grid; -1 where it may have no share at all, shape
+            (lines,).
+        high_indices: Index of its largest share, at least ``low_indices``.
         lower_bound: No split in the box has a smaller objective.
         shares_above: Best shares at a price just too low: they exceed the budget.
         shares_below: Best shares at a price just high enough: they keep the budget.
     """
 
-    low: IntArray
-    high: IntArray
+    low_indices: IntArray
+    high_indices: IntArray
     lower_bound: float
     shares_above: FloatArray
     shares_below: FloatArray
@@ -116,7 +117,7 @@ class _Box:
         above_shares, below_shares = (
             np.maximum(s, smallest_share) for s in (self.shares_above, self.shares_below)
         )
-        widths = self.high - self.low
+        widths = self.high_indices - self.low_indices
         log_ratios = np.where(widths > 1, np.abs(np.log(above_shares / below_shares)), 0.0)
         line = int(np.argmax(log_ratios))
         cut_share = math.sqrt(above_shares[line] * below_shares[line])
@@ -126,7 +127,7 @@ class _Box:
                 return None
             cut_share = (self.shares_above[line] + self.shares_below[line]) / 2.0
         grid_index = int(np.searchsorted(grid, cut_share))
-        return line, min(max(grid_index, int(self.low[line]) + 1), int(self.high[line]) - 1)
+        return line, min(max(grid_index, int(self.low_indices[line]) + 1), int(self.high_indices[line]) - 1)
 
 
 class _Search:
@@ -164,7 +165,7 @@ class _Search:
     def offer_split(self, shares: FloatArray) -> None:
         """Accept a split if it is better, after bounds and shares have been optimised in turns.
 
-        Step 5. Invariant: `value` is the smallest objective of all splits so far, and `shares` is its split.
+        Step 5. Invariant: `objective` is the smallest one of all splits so far, and `shares` is its split.
         """
         if not shares.sum() > 0.0:
             return
@@ -172,19 +173,21 @@ class _Search:
         # The best bounds at these shares, then the best shares under these bounds: neither raises the sum. It ends
         # where both agree, which need not be the least of all.
         for _ in range(_MAX_ALTERNATIONS):
-            value, noise_variances = evaluate_split(self.curves, self.weights, self.budget, normalised)
-            if value < self.value:
-                self.value, self.shares = value, normalised
-            if value > previous_value * (1.0 - 1e-9):
+            objective, noise_variances = evaluate_split(self.curves, self.weights, self.budget, normalised)
+            if objective < self.value:
+                self.value, self.shares = objective, normalised
+            if objective > previous_value * (1.0 - 1e-9):
                 return
-            previous_value = value
+            previous_value = objective
             # With the bounds fixed, the least sum has shares in proportion to (weight beta)^(1 / (P + 1)).
             proportions = (self.weights * noise_variances) ** (1.0 / (self.power + 1))
             if not 0.0 < proportions.sum() < math.inf:
                 return
             normalised = proportions / proportions.sum()
 
-    def bound_at_price(self, price: float, low: IntArray, high: IntArray) -> tuple[float, FloatArray]:
+    def bound_at_price(
+        self, price: float, low_indices: IntArray, high_indices: IntArray
+    ) -> tuple[float, FloatArray]:
         """Return the lower bound of a box at a price, and the shares at which it is attained.
 
         Step 2. Invariant: for every split in the box, objective >= sum of (error + price share) - price, as its
@@ -196,19 +199,19 @@ class _Search:
             self.share_factors * price ** (-1.0 / (self.power + 1)), self.grid[:-1], self.grid[1:]
         )
         cell_costs = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
-        cells, lines = np.arange(GRID_SIZE - 1), np.arange(low.size)
-        cell_costs[(cells < low[:, None]) | (cells >= high[:, None])] = np.inf
+        cells, lines = np.arange(GRID_SIZE - 1), np.arange(low_indices.size)
+        cell_costs[(cells < low_indices[:, None]) | (cells >= high_indices[:, None])] = np.inf
         best_cells = np.argmin(cell_costs, axis=1)
         costs, shares = cell_costs[lines, best_cells], cell_shares[lines, best_cells]
         # Below the first point of the grid the only known property is that an error falls with the share: it is at
         # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
-        has_no_share, end_points = low < 0, np.maximum(low, 0)
+        has_no_share, end_points = low_indices < 0, np.maximum(low_indices, 0)
         end_shares = np.where(has_no_share, 0.0, self.grid[end_points])
         end_costs = self.errors[lines, end_points] + price * end_shares
         is_end = end_costs < costs
         return float(np.where(is_end, end_costs, costs).sum()) - price, np.where(is_end, end_shares, shares)
 
-    def find_lower_bound(self, low: IntArray, high: IntArray) -> _Box:
+    def find_lower_bound(self, low_indices: IntArray, high_indices: IntArray) -> _Box:
         """Find the best lower bound of a box over the prices.
 
         Step 3. Invariants: ``best_bound`` holds for every split in the box (weak duality: each price gives a bound).
@@ -224,7 +227,7 @@ class _Search:
         # budget.
         for _ in range(_MAX_PRICES):
             price = math.sqrt(low_price * high_price)
-            price_bound, shares = self.bound_at_price(price, low, high)
+            price_bound, shares = self.bound_at_price(price, low_indices, high_indices)
             best_bound = max(best_bound, price_bound)
             if shares.sum() > 1.0:
                 low_price, shares_above = price, shares
@@ -232,7 +235,7 @@ class _Search:
                 high_price, shares_below = price, shares
             if high_price / low_price < 1.0 + 1e-7:
                 break
-        return _Box(low, high, best_bound, shares_above, shares_below)
+        return _Box(low_indices, high_indices, best_bound, shares_above, shares_below)
 
     def search_boxes(self) -> float:
         """Run branch and bound until the gap is `GAP`; return the lower bound for all splits.
@@ -270,9 +273,9 @@ class _Search:
                 continue
             line, grid_index = cut
             # Both halves have the cut as an end, so that no share lies between them.
-            left_high, right_low = box.high.copy(), box.low.copy()
+            left_high, right_low = box.high_indices.copy(), box.low_indices.copy()
             left_high[line], right_low[line] = grid_index, grid_index
-            starts = [(box.low, left_high), (right_low, box.high)]
+            starts = [(box.low_indices, left_high), (right_low, box.high_indices)]
 
     def exchange_shares(self) -> None:
         """Move parts of shares between lines while that helps, for lines whose errors have no known form.
@@ -339,12 +342,12 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
 
     # The error never rises with the budget: from the first amount that is enough on, each is.
     amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
-    enough = is_enough(amounts ** -float(power))
-    if not enough[-1]:
+    are_enough = is_enough(amounts ** -float(power))
+    if not are_enough[-1]:
         return math.inf
-    if enough[0]:
+    if are_enough[0]:
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    index = enough.index(True)
+    index = are_enough.index(True)
     low, high = float(amounts[index - 1]), float(amounts[index])
     for _ in range(_NUM_HALVINGS):
         midpoint = math.sqrt(low * high)

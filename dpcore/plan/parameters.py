@@ -74,14 +74,14 @@ class Budget:
     @property
     def _full_scale(self) -> float:
         """Return the noise scale at sensitivity 1 of a line that takes all of the budget."""
-        accounted = (self.program, self.mechanism, self.epsilon, self.delta)
-        return find_share_noise(*accounted, has_quantile=self.has_quantile).unit_scale
+        noise_arguments = (self.program, self.mechanism, self.epsilon, self.delta)
+        return find_share_noise(*noise_arguments, has_quantile=self.has_quantile).unit_scale
 
     @property
     def total(self) -> float:
         """Return what a program divides: epsilon, or rho = mu^2 / 2 with Gaussian noise, in 32 binary digits."""
-        accounted = (self.program, self.mechanism, self.epsilon, self.delta)
-        return find_total(*accounted, has_quantile=self.has_quantile)
+        noise_arguments = (self.program, self.mechanism, self.epsilon, self.delta)
+        return find_total(*noise_arguments, has_quantile=self.has_quantile)
 
     @property
     def is_exact(self) -> bool:
@@ -273,10 +273,10 @@ def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
     return [line for line in new_lines if line not in present_labels]
 
 
-def _write_label(statistic: str, quantile: float | None) -> str:
+def _write_label(statistic_name: str, quantile: float | None) -> str:
     """Write the label of a statistic, with q of a quantile."""
     if quantile is None:
-        return statistic
+        return statistic_name
     return "median" if quantile == 0.5 else f"quantile {wording.digits(quantile)}"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.code.choice import Choice, Quantity
-from dpcore.code.forms import fields_of_data
+from dpcore.code.forms import list_data_fields
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
@@ -27,7 +27,7 @@ from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, 
 from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error, plan_lines
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
-from dpcore.total.parameters import Summed, user_totals
+from dpcore.total.parameters import Summed, compute_user_totals
 
 _NO_BUDGET = np.array([math.inf])
 
@@ -208,7 +208,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
             quantity, bounds = Quantity.COUNT, {"max_rows": int(line.bound)}
         case LineStatistic.SUM:
             quantity, bounds = Quantity.SUM, {"max_total": line.bound}
-            if user_totals(dataset, Summed.VALUES).amounts is None:
+            if compute_user_totals(dataset, Summed.VALUES).amounts is None:
                 bounds["min_total"] = -line.bound
         case LineStatistic.MEAN:
             quantity, bounds = Quantity.MEAN, {"max_rows": int(line.bound)}
@@ -231,7 +231,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
                 bounds["min_total"] = -line.second_bound
     if line.statistic.needs_range:
         bounds |= {"lower": parameters.lower, "upper": parameters.upper}
-    return Choice(quantity, epsilon, **fields_of_data(dataset), **bounds)
+    return Choice(quantity, epsilon, **list_data_fields(dataset), **bounds)
 
 
 SPARE_PARTS = 2
@@ -254,7 +254,7 @@ class PlanSolution:
         planned_lines: The lines with their curves.
         budget: What is divided: as entered, or the least one that is enough.
         lines: As a program releases them, in the order in which they were written.
-        equal_split: The same lines at equal shares, each under its best bound there.
+        equal_split_lines: The same lines at equal shares, each under its best bound there.
         split: The search for the least sum; None where the objective is another.
         needed_amounts: What each line needs for its wanted error of what adds up (epsilon, or mu^2); infinite where
             none is enough, shape (lines,).
@@ -264,7 +264,7 @@ class PlanSolution:
     planned_lines: tuple[PlannedLine, ...]
     budget: Budget
     lines: tuple[AllocatedLine, ...]
-    equal_split: tuple[AllocatedLine, ...]
+    equal_split_lines: tuple[AllocatedLine, ...]
     split: Split | None
     needed_amounts: FloatArray
 
@@ -279,7 +279,7 @@ class PlanSolution:
         return self.budget.convert_to_epsilon(float(self.needed_amounts.sum()))
 
     @property
-    def most_expensive(self) -> int:
+    def most_expensive_index(self) -> int:
         """Return the index of the line that needs most of the budget."""
         return int(np.argmax(self.needed_amounts))
 
@@ -298,7 +298,7 @@ class PlanSolution:
     def equal_split_factor(self) -> float:
         """Return the root of the equal split's weighted sum of squares over that of the plan."""
         plan_sum = sum_weighted_squares(self.lines)
-        return math.sqrt(sum_weighted_squares(self.equal_split) / plan_sum) if plan_sum > 0.0 else 1.0
+        return math.sqrt(sum_weighted_squares(self.equal_split_lines) / plan_sum) if plan_sum > 0.0 else 1.0
 
     def summarise_errors(self, lines: Sequence[AllocatedLine]) -> float:
         """Return the root of the weighted mean square of error over target error; the largest of them without a sum."""

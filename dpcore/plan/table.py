@@ -28,8 +28,8 @@ from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_ca
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
-from dpcore.quantile.mechanism import errors_over_epsilon
-from dpcore.total.parameters import Summed, user_totals
+from dpcore.quantile.mechanism import compute_errors_over_epsilon
+from dpcore.total.parameters import Summed, compute_user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_AMOUNTS, MAX_GROUPS = 64, 128
@@ -168,13 +168,13 @@ def check_magnitude(label: str, amount: float) -> None:
 
 def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
     """Make the curve of a sum, and its value."""
-    totals = user_totals(dataset, Summed.VALUES)
+    totals = compute_user_totals(dataset, Summed.VALUES)
     if totals.amounts is not None:
         return TotalCurve(totals.amounts, variance), totals.amounts.total
-    if totals.signed is None:
-        raise refuse(totals.refusal.rstrip("."))
+    if totals.signed_totals is None:
+        raise refuse(totals.refusal_sentence.rstrip("."))
     # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
-    signed_totals = totals.signed
+    signed_totals = totals.signed_totals
     bounds = np.unique(np.abs(signed_totals))
     largest_total = float(bounds[-1])
     if bounds.size > SIGNED_BOUNDS:
@@ -279,14 +279,16 @@ def _make_quantile_curve(
     # errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
     problem = build_quantile_problem(dataset, parameters, line)
     if dataset.histogram.num_rows > RANK_ROWS:
-        problem = problem.thinned()
+        problem = problem.with_thin_rows()
     sizes = problem.histogram
     bounds = np.unique(log_spaced(float(sizes.min_size), float(sizes.max_size), _RANK_BOUNDS))
     if choose_rank_weights(parameters) is WeightKind.CAP:
         bounds = np.unique(np.round(bounds))
     # Descending in epsilon is ascending in v.
     epsilons = EPSILONS_OF_RANKS[::-1]
-    errors = [errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds]
+    errors = [
+        compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds
+    ]
     return RankCurve(convert_rank_epsilon(epsilons, parameters.mechanism), np.array(errors), bounds), problem
 
 
@@ -331,7 +333,9 @@ def compute_rank_error(
     epsilon, weight_kind = convert_rank_v(v, parameters.mechanism), choose_rank_weights(parameters)
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
-        errors = errors_over_epsilon(planned_line.quantile_problem, weight_kind, bound, np.array([epsilon]))
+        errors = compute_errors_over_epsilon(
+            planned_line.quantile_problem, weight_kind, bound, np.array([epsilon])
+        )
         return float(errors[0])
     problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))

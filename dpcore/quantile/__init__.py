@@ -3,10 +3,10 @@
 from dpcore.quantile.distribution import QuantileOutput
 from dpcore.quantile.mechanism import (
     QuantileProblem,
-    assumptions,
+    compute_subsample_errors,
+    list_assumptions,
     output,
     standard_error,
-    subsample_errors,
 )
 from dpcore.quantile.parameters import choose_defaults
 from dpcore.quantile.rows import WeightKind

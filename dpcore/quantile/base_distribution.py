@@ -39,8 +39,8 @@ class Base(Protocol):
     def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """Return the mean within each interval of positive probability; 0 for the others."""
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
-        """Return the point of each interval (of positive probability) at the share ``uniform`` of its mass."""
+    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,9 @@ class HistogramBase:
 
     def __post_init__(self) -> None:
         edges, weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
-        ascending = edges.ndim == 1 and edges.size >= 2 and bool(np.all(edges[1:] > edges[:-1]))
+        is_ascending = edges.ndim == 1 and edges.size >= 2 and bool(np.all(edges[1:] > edges[:-1]))
         with Problems() as problems:
-            if not (ascending and np.all(np.isfinite(edges))):
+            if not (is_ascending and np.all(np.isfinite(edges))):
                 problems.add("edges must be at least two finite numbers, strictly ascending")
             if (
                 weights.ndim != 1
@@ -127,12 +127,12 @@ class HistogramBase:
         # The density is constant within an interval, so that the mean is its middle.
         return self.draw_between(low, high, 0.5)
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
+    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
         a, b = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        finite = np.isfinite(a) & np.isfinite(b)
-        a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
-        return np.asarray(np.clip(a + np.asarray(uniform) * (b - a), a, b))
+        is_finite = np.isfinite(a) & np.isfinite(b)
+        a, b = np.where(is_finite, a, 0.0), np.where(is_finite, b, 0.0)
+        return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
 
 
 def uniform_base(low: float, high: float) -> HistogramBase:
@@ -160,7 +160,7 @@ class CandidateBase:
     weights: FloatArray
 
     @staticmethod
-    def evenly(points: FloatArray) -> CandidateBase:
+    def build_even(points: FloatArray) -> CandidateBase:
         """Build a base of candidates with equal mass."""
         return CandidateBase(points, np.full(points.shape, 1.0 / points.size))
 
@@ -187,7 +187,7 @@ class CandidateBase:
         """Return the lower end of each interval that begins at a candidate; 0 for infinite ones."""
         return np.where(np.isfinite(low), low, 0.0)
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
+    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """Return the lower end of each interval that begins at a candidate."""
         return self.mean_between(low, high)
 
@@ -225,7 +225,7 @@ class NormalBase:
         """Return the mean: no interval then straddles it, and tails are computed on their own side."""
         return np.array([self.mean])
 
-    def _standard(self, y: npt.ArrayLike) -> FloatArray:
+    def _standardise(self, y: npt.ArrayLike) -> FloatArray:
         """Return y in standard deviations from the mean, within +- 1e150."""
         # Beyond 1e150 standard deviations squares overflow; the mass there is 0 in any case.
         with np.errstate(over="ignore"):
@@ -234,25 +234,25 @@ class NormalBase:
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
-        z = self._standard(y)
+        z = self._standardise(y)
         return np.asarray(-z * z / 2.0 - math.log(self.standard_deviation * math.sqrt(2.0 * math.pi)))
 
     def _mirror(
         self, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
         """Return the ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
-        a, b = np.broadcast_arrays(self._standard(low), self._standard(high))
+        a, b = np.broadcast_arrays(self._standardise(low), self._standardise(high))
         # Right of the mean Phi is near 1, and differences of it lose their digits; left of it they do not.
-        mirrored = a >= 0.0
-        return np.where(mirrored, -b, a), np.minimum(np.where(mirrored, -a, b), 0.0), mirrored
+        is_mirrored = a >= 0.0
+        return np.where(is_mirrored, -b, a), np.minimum(np.where(is_mirrored, -a, b), 0.0), is_mirrored
 
     @staticmethod
-    def _narrow(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
+    def _find_narrow(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
         """Return which intervals are so narrow that the quadrature rule is exact on them."""
         return np.asarray((b - a) * np.maximum(1.0, np.abs(a)) <= _NARROW)
 
     @staticmethod
-    def _bend(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _evaluate_nodes(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return middles, half lengths, and the density at the nodes (last axis) over that of the middle."""
         midpoint, half_width = (a + b) / 2.0, (b - a) / 2.0
         t = half_width[..., None] * _NODES
@@ -267,47 +267,49 @@ class NormalBase:
         """Return the log probability of a <= Z <= b <= 0 for a standard normal Z."""
         from scipy.special import log_ndtr
 
-        narrow = self._narrow(a, b)
-        out = np.empty(a.shape)
-        midpoint, half_width, bend = self._bend(a[narrow], b[narrow])
+        is_narrow = self._find_narrow(a, b)
+        log_masses = np.empty(a.shape)
+        midpoint, half_width, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
         with np.errstate(divide="ignore"):
-            out[narrow] = (
+            log_masses[is_narrow] = (
                 np.log(half_width)
                 - midpoint**2 / 2.0
                 - math.log(2.0 * math.pi) / 2.0
-                + np.log(bend @ _WEIGHTS)
+                + np.log(node_densities @ _WEIGHTS)
             )
         # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
         # cancel.
-        upper, lower = log_ndtr(b[~narrow]), log_ndtr(a[~narrow])
-        out[~narrow] = upper + np.log1p(-np.exp(lower - upper))
-        return out
+        upper, lower = log_ndtr(b[~is_narrow]), log_ndtr(a[~is_narrow])
+        log_masses[~is_narrow] = upper + np.log1p(-np.exp(lower - upper))
+        return log_masses
 
     def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
-        a, b, mirrored = self._mirror(low, high)
-        narrow = self._narrow(a, b)
+        a, b, is_mirrored = self._mirror(low, high)
+        is_narrow = self._find_narrow(a, b)
         z = np.empty(a.shape)
-        midpoint, half_width, bend = self._bend(a[narrow], b[narrow])
-        z[narrow] = midpoint + half_width * ((bend * _NODES) @ _WEIGHTS) / (bend @ _WEIGHTS)
+        midpoint, half_width, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
+        z[is_narrow] = midpoint + half_width * ((node_densities * _NODES) @ _WEIGHTS) / (
+            node_densities @ _WEIGHTS
+        )
         # (phi(a) - phi(b)) / mass, both sides over phi(b): the mean of a normal variable within [a, b].
-        wide_a, wide_b = a[~narrow], b[~narrow]
+        wide_a, wide_b = a[~is_narrow], b[~is_narrow]
         log_phi_b = -(wide_b**2) / 2.0 - math.log(2.0 * math.pi) / 2.0
         mass = self._log_mass(wide_a, wide_b)
-        z[~narrow] = np.expm1((wide_b**2 - wide_a**2) / 2.0) * np.exp(log_phi_b - mass)
+        z[~is_narrow] = np.expm1((wide_b**2 - wide_a**2) / 2.0) * np.exp(log_phi_b - mass)
         z = np.clip(z, a, b)
-        return np.asarray(self.mean + self.standard_deviation * np.where(mirrored, -z, z))
+        return np.asarray(self.mean + self.standard_deviation * np.where(is_mirrored, -z, z))
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
+    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """See `Base`."""
         from scipy.special import log_ndtr, ndtri_exp
 
-        a, b, mirrored = self._mirror(low, high)
+        a, b, is_mirrored = self._mirror(low, high)
         # A mirrored interval runs the other way.
-        u = np.where(mirrored, 1.0 - np.asarray(uniform), np.asarray(uniform, dtype=np.float64))
+        u = np.where(is_mirrored, 1.0 - np.asarray(shares), np.asarray(shares, dtype=np.float64))
         with np.errstate(divide="ignore"):
             # The z sought has Phi(z) = (1 - u) Phi(a) + u Phi(b), at most 1/2 as b <= 0.
             log_share = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
         z = np.clip(ndtri_exp(np.minimum(log_share, math.log(0.5))), a, b)
-        inside = self.mean + self.standard_deviation * np.where(mirrored, -z, z)
-        return np.clip(inside, low, high)
+        answers = self.mean + self.standard_deviation * np.where(is_mirrored, -z, z)
+        return np.clip(answers, low, high)

@@ -16,6 +16,15 @@ A cap keeps a random subsample of the rows, and whoever releases draws their own
 over several random subsamples, with their standard error.
 F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
 
+The steps under one bound, and what each keeps true (the invariant):
+
+1. Intervals (`Rows`): the line is cut at values and breaks, so that rank, F and the form of nu are constant on each.
+2. Ranks (`Rows.compute_weighted_ranks`): each subsample's rank rises from 0 to 1; all bounds order the rows alike.
+3. Tilts (`_compute_tilts`): the tilt is the log of the answer's density over nu, up to a constant per subsample.
+4. Masses (`_compute_tilts`): the largest mass of each subsample is 1, so that not all of them underflow.
+5. Sums (`outputs`): they hold the ranks and the normalised densities of all subsamples so far.
+6. Errors (`_compute_tilts`): F is constant on each interval, so that the expected error is a sum over intervals.
+
 That is the paper's mechanism. `dpcore.quantile.programs` has those of the libraries' programs: with candidates in place
 of the line, by permute-and-flip, or by a tree of counts, whose answers are simulated.
 """
@@ -47,15 +56,15 @@ from dpcore.quantile.programs import (
     permute_and_flip,
     simulate_tree,
 )
-from dpcore.quantile.rows import Rows, ThinRows, WeightKind, affordable_subsamples
+from dpcore.quantile.rows import Rows, ThinRows, WeightKind, choose_num_subsamples
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations with a guarantee."""
-_PROTECTED = {
+_PROTECTED_TEXTS = {
     Neighbours.REPLACE_VALUES: "the values of one user's rows; rows per user are public",
     Neighbours.ADD_OR_REMOVE_USER: "one user, added or removed with all their rows",
 }
-_ALWAYS = (
+_COMMON_ASSUMPTIONS = (
     "The base distribution was chosen without looking at the values",
     "The error |F(answer) − q| is about these rows, with F their unweighted empirical distribution; only the paper's "
     "bound has the sampling error of the population",
@@ -69,7 +78,7 @@ MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 
 
-_OF_PROGRAMS = {
+_PROGRAM_ASSUMPTIONS = {
     Program.TUMULT: (
         "Tumult picks the rows that stay by a hash, the same in every run; the errors are averages over "
         "random choices",
@@ -82,16 +91,16 @@ _OF_PROGRAMS = {
 }
 
 
-def assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tuple[str, ...]:
+def list_assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tuple[str, ...]:
     """Return the assumptions of a program's answers under a relation, sentences without their full stop."""
     return (
-        f"Neighbouring data sets differ in {_PROTECTED[neighbours]}",
-        *_ALWAYS,
-        *_OF_PROGRAMS.get(program, ()),
+        f"Neighbouring data sets differ in {_PROTECTED_TEXTS[neighbours]}",
+        *_COMMON_ASSUMPTIONS,
+        *_PROGRAM_ASSUMPTIONS.get(program, ()),
     )
 
 
-def user_reach(quantile: float, neighbours: Neighbours) -> float:
+def compute_user_reach(quantile: float, neighbours: Neighbours) -> float:
     """Return the most that a user of weight 1 moves the score: max(q, 1 - q) if users come or go, else 1."""
     return max(quantile, 1.0 - quantile) if neighbours is Neighbours.ADD_OR_REMOVE_USER else 1.0
 
@@ -146,7 +155,7 @@ class QuantileProblem:
     def rows(self) -> Rows:
         """Return the rows, sorted; computed once."""
         count = self.values.values.size
-        subsamples = self.subsamples or affordable_subsamples(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
+        subsamples = self.subsamples or choose_num_subsamples(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
         return Rows(self.values, self.base, self.subsample, subsamples)
 
     @property
@@ -173,7 +182,7 @@ class QuantileProblem:
 
     def with_subsamples(self, num_subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
-        draws = replace(self.rows.draws, count=num_subsamples)
+        draws = replace(self.rows.draws, num_orders=num_subsamples)
         return self.with_changes(self.rows.with_draws(draws), subsamples=num_subsamples)
 
     @property
@@ -184,8 +193,8 @@ class QuantileProblem:
     def count_trials(self, weighting: WeightKind, bound: float) -> int:
         """Return the number of subsamples, or of simulated releases; 1 if the error is exact."""
         if self.program in TREE_PROGRAMS:
-            return self.rows.draws.count * count_trials(self.rows)
-        return self.rows.subsamples_for(weighting, bound)
+            return self.rows.draws.num_orders * count_trials(self.rows)
+        return self.rows.count_subsamples(weighting, bound)
 
     @property
     def uncounted_share(self) -> float:
@@ -196,24 +205,24 @@ class QuantileProblem:
         has_ties = self.program is Program.OPENDP and self.rows.has_ties
         return 1.0 - self.quantile if has_ties else 0.0
 
-    def largest_move(self, bound: float) -> float:
+    def find_largest_move(self, bound: float) -> float:
         """Return the sensitivity of the weighted rank, counted from q, to one user."""
         if self.neighbours is Neighbours.REPLACE_VALUES:
-            return self.rows.largest_user_weight(bound)
+            return self.rows.compute_largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
-        reach = user_reach(self.quantile, self.neighbours)
+        reach = compute_user_reach(self.quantile, self.neighbours)
         return bound * reach / float(self.histogram.kept_rows(bound))
 
-    def thinned(self) -> QuantileProblem:
+    def with_thin_rows(self) -> QuantileProblem:
         """Return the same question for weights by user, on `ThinRows`."""
         return self.with_changes(ThinRows(self.values, self.base, self.quantile))
 
-    def on_search_subsamples(self) -> QuantileProblem:
+    def with_search_subsamples(self) -> QuantileProblem:
         """Return the same question on the subsamples of a search, none of which is its own.
 
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
-        return self.with_changes(self.rows.with_draws(self.rows.draws.for_search))
+        return self.with_changes(self.rows.with_draws(self.rows.draws.search_draws))
 
 
 def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> QuantileOutput:
@@ -243,37 +252,39 @@ def outputs(
         return tuple(_simulate_output(problem, bound) for problem in problems)
     if _has_own_ranks(problems):
         return tuple(output(problem, weighting, bound) for problem in problems)
-    subsamples = rows.subsamples_for(weighting, bound)
-    rank_sum = np.zeros(rows.share_below.shape)
-    log_density_sums = [np.full(rows.share_below.shape, -np.inf) for _ in problems]
+    num_subsamples = rows.count_subsamples(weighting, bound)
+    rank_sums = np.zeros(rows.shares_below.shape)
+    log_density_sums = [np.full(rows.shares_below.shape, -np.inf) for _ in problems]
     errors: list[list[FloatArray]] = [[] for _ in problems]
-    # Invariant after each block: the sums hold the ranks and the normalised densities (as logs, over the base density)
-    # of all subsamples so far, and `errors` one expected rank error of each.
-    for ranks in rows.weighted_ranks(weighting, bound, problems[0].uncounted_share):
-        rank_sum += ranks.sum(axis=0)
+    # Steps 1 and 2 give the ranks. Step 5. Invariant after each block: the sums hold the ranks and the normalised
+    # densities (as logs, over the base density) of all subsamples so far, and `errors` one expected rank error of each.
+    for ranks in rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share):
+        rank_sums += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
-            tilt, log_total, block_errors = _tilt(problem, ranks, bound)
+            log_tilts, log_totals, block_errors = _compute_tilts(problem, ranks, bound)
             errors[k].append(block_errors)
             # Summed in log space: far from the quantile every subsample's density may underflow.
-            block_sum = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
+            block_sum = np.logaddexp.reduce(log_tilts - log_totals[:, None], axis=0)
             log_density_sums[k] = np.logaddexp(log_density_sums[k], block_sum)
     return tuple(
         QuantileOutput(
             quantile=problem.quantile,
             base=problem.base,
             edges=rows.edges,
-            weighted_rank=rank_sum / subsamples,
-            share_below=rows.share_below,
-            log_base=rows.log_base,
-            log_tilt=log_density_sum - math.log(subsamples),
-            largest_user_weight=rows.largest_user_weight(bound),
+            weighted_ranks=rank_sums / num_subsamples,
+            shares_below=rows.shares_below,
+            log_base_masses=rows.log_base_masses,
+            log_tilts=log_density_sum - math.log(num_subsamples),
+            largest_user_weight=rows.compute_largest_user_weight(bound),
             subsample_errors=np.concatenate(subsample_errors),
         )
         for problem, log_density_sum, subsample_errors in zip(problems, log_density_sums, errors, strict=True)
     )
 
 
-def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
+def compute_subsample_errors(
+    problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
+) -> FloatArray:
     """Return E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
@@ -281,12 +292,12 @@ def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind,
     return np.asarray(_compute_errors(problems, weighting, bound).mean(axis=0))
 
 
-def errors_over_epsilon(
+def compute_errors_over_epsilon(
     problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
     """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
-    at_each = [problem.with_changes(epsilon=float(e)) for e in epsilons]
-    return np.asarray(_compute_errors(at_each, weighting, bound).mean(axis=1))
+    problems_by_epsilon = [problem.with_changes(epsilon=float(e)) for e in epsilons]
+    return np.asarray(_compute_errors(problems_by_epsilon, weighting, bound).mean(axis=1))
 
 
 def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
@@ -296,8 +307,8 @@ def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, 
         return np.array([_simulate(problem, bound)[1] for problem in problems])
     if _has_own_ranks(problems):
         return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
-    blocks = problems[0].rows.weighted_ranks(weighting, bound, problems[0].uncounted_share)
-    return np.hstack([[_tilt(problem, ranks, bound)[2] for problem in problems] for ranks in blocks])
+    blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
+    return np.hstack([[_compute_tilts(problem, ranks, bound)[2] for problem in problems] for ranks in blocks])
 
 
 def _has_own_ranks(problems: Sequence[QuantileProblem]) -> bool:
@@ -331,11 +342,11 @@ def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
         quantile=problem.quantile,
         base=base,
         edges=edges,
-        weighted_rank=shares_below,
-        share_below=shares_below,
-        log_base=base.log_mass(edges[:-1], edges[1:]),
-        log_tilt=np.zeros(edges.size - 1),
-        largest_user_weight=problem.rows.largest_user_weight(bound),
+        weighted_ranks=shares_below,
+        shares_below=shares_below,
+        log_base_masses=base.log_mass(edges[:-1], edges[1:]),
+        log_tilts=np.zeros(edges.size - 1),
+        largest_user_weight=problem.rows.compute_largest_user_weight(bound),
         subsample_errors=errors,
         is_simulated=True,
     )
@@ -348,7 +359,7 @@ def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows
     return 0.0 if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
 
 
-def _tilt(
+def _compute_tilts(
     problem: QuantileProblem, ranks: FloatArray, bound: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log tilt, the log of its total mass, and E|F(answer) - q|, per subsample.
@@ -361,27 +372,27 @@ def _tilt(
     rows = problem.rows
     # Step 3. Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In
     # place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
-    tilt = ranks - problem.quantile
-    np.abs(tilt, out=tilt)
-    tilt *= -problem.epsilon / (2.0 * problem.largest_move(bound))
-    distances = np.abs(rows.share_below - problem.quantile)
+    log_tilts = ranks - problem.quantile
+    np.abs(log_tilts, out=log_tilts)
+    log_tilts *= -problem.epsilon / (2.0 * problem.find_largest_move(bound))
+    distances = np.abs(rows.shares_below - problem.quantile)
     if problem.program is Program.OPENDP:
         # The first interval lies below all candidates. The others have one each, of the same mass.
-        probabilities = permute_and_flip(tilt[:, 1:])
+        probabilities = permute_and_flip(log_tilts[:, 1:])
         with np.errstate(divide="ignore"):
-            tilt[:, 1:] = np.log(probabilities) - rows.log_base[1:]
-        tilt[:, 0] = -np.inf
-        return tilt, np.zeros(tilt.shape[0]), probabilities @ distances[1:]
+            log_tilts[:, 1:] = np.log(probabilities) - rows.log_base_masses[1:]
+        log_tilts[:, 0] = -np.inf
+        return log_tilts, np.zeros(log_tilts.shape[0]), probabilities @ distances[1:]
     # Step 4. Invariant: the largest mass of each subsample is exp(0) = 1. Without that, all masses would underflow to 0
     # at a large epsilon.
-    log_masses = tilt + rows.log_base
-    largest = np.max(log_masses, axis=1)
-    log_masses -= largest[:, None]
+    log_masses = log_tilts + rows.log_base_masses
+    largest_log_masses = np.max(log_masses, axis=1)
+    log_masses -= largest_log_masses[:, None]
     masses = np.exp(log_masses, out=log_masses)
-    total = masses.sum(axis=1)
+    total_masses = masses.sum(axis=1)
     # Step 6 for the error: F is constant on each interval, so that the expectation is a sum over intervals.
-    errors = (masses @ distances) / total
-    return tilt, largest + np.log(total), errors
+    errors = (masses @ distances) / total_masses
+    return log_tilts, largest_log_masses + np.log(total_masses), errors
 
 
 def check_bound(weighting: WeightKind, bound: float) -> None:
@@ -415,6 +426,6 @@ def compute_outputs(
 
 def split_epsilon(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
     """Return the questions for several quantiles of the same rows, epsilon divided as the program does."""
-    levels = np.asarray(quantiles, dtype=np.float64)
-    epsilon = divide_epsilon(problem.program, problem.epsilon, levels.size)
-    return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in levels]
+    quantile_array = np.asarray(quantiles, dtype=np.float64)
+    epsilon = divide_epsilon(problem.program, problem.epsilon, quantile_array.size)
+    return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in quantile_array]

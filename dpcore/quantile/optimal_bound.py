@@ -24,9 +24,9 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
     QuantileProblem,
     check_bound,
+    compute_subsample_errors,
     split_epsilon,
     standard_error,
-    subsample_errors,
 )
 from dpcore.quantile.programs import BIGQUERY_ROWS
 from dpcore.quantile.rows import WeightKind
@@ -41,25 +41,25 @@ class RankErrors:
 
     Attributes:
         bounds: The bounds h that were tried, in rows per user, shape (k,).
-        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over subsamples.
-        standard_error: Standard error of that average over subsamples, shape (k,); 0 where none matters, NaN where
+        rank_errors: E|F(answer) - q|, shape (k,); under a cap the average over subsamples.
+        standard_errors: Standard error of that average over subsamples, shape (k,); 0 where none matters, NaN where
             not known.
-        cancelled: True if the search was stopped before all bounds were tried.
+        is_cancelled: True if the search was stopped before all bounds were tried.
     """
 
     bounds: FloatArray
-    rank_error: FloatArray
-    standard_error: FloatArray
-    cancelled: bool = False
+    rank_errors: FloatArray
+    standard_errors: FloatArray
+    is_cancelled: bool = False
 
     def with_more(self, further: RankErrors) -> RankErrors:
         """Return these errors and those of another search together, by ascending bound."""
         order = np.argsort(bounds := np.concatenate((self.bounds, further.bounds)))
         return RankErrors(
             bounds[order],
-            np.concatenate((self.rank_error, further.rank_error))[order],
-            np.concatenate((self.standard_error, further.standard_error))[order],
-            self.cancelled or further.cancelled,
+            np.concatenate((self.rank_errors, further.rank_errors))[order],
+            np.concatenate((self.standard_errors, further.standard_errors))[order],
+            self.is_cancelled or further.is_cancelled,
         )
 
 
@@ -92,14 +92,17 @@ def rank_errors(
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
         check_bound(weighting, float(bound))
-    error, spread = np.empty(h.shape), np.empty(h.shape)
+    mean_errors, standard_errors = np.empty(h.shape), np.empty(h.shape)
     for k, bound in enumerate(h.tolist()):
         if should_stop():
-            return RankErrors(h[:k], error[:k], spread[:k], cancelled=True)
-        errors = subsample_errors(problems, weighting, bound)
-        error[k], spread[k] = np.mean(errors), standard_error(errors, weighting, bound, problem.rows)
+            return RankErrors(h[:k], mean_errors[:k], standard_errors[:k], is_cancelled=True)
+        errors_by_subsample = compute_subsample_errors(problems, weighting, bound)
+        mean_errors[k], standard_errors[k] = (
+            np.mean(errors_by_subsample),
+            standard_error(errors_by_subsample, weighting, bound, problem.rows),
+        )
         progress((k + 1) / h.size)
-    return RankErrors(h, error, spread)
+    return RankErrors(h, mean_errors, standard_errors)
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ class QuantileChoice:
         rank_error: E|F(answer) - q| there; for a cap on subsamples that it was not picked on.
         standard_error: Standard error of ``rank_error`` over the subsamples of a cap; 0 where none matters, NaN
             with one.
-        subsamples: Number of subsamples, or of simulated releases, that ``rank_error`` is averaged over; 1 if exact.
+        num_subsamples: Number of subsamples, or of simulated releases, that ``rank_error`` is averaged over; 1 if
+            exact.
         unbounded_rank_error: The same with no bound, all rows weighing the same.
         certificate: A lower bound only where every cap was tried, and then for the average over the subsamples of
             the search; otherwise none is claimed.
@@ -124,7 +128,7 @@ class QuantileChoice:
     bound: float
     rank_error: float
     standard_error: float
-    subsamples: int
+    num_subsamples: int
     unbounded_rank_error: float
     certificate: Certificate
     stop_reason: str
@@ -138,7 +142,7 @@ def best_bound(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
-    all_caps: int = ALL_CAPS,
+    max_tried_caps: int = ALL_CAPS,
 ) -> QuantileChoice:
     """Find the bound with the least expected rank error among the candidates.
 
@@ -156,15 +160,15 @@ def best_bound(
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each bound; True ends the search with the best so far.
         quantiles: As in `rank_errors`.
-        all_caps: Up to so many whole caps are all tried; 0 for a grid in any case, which is faster.
+        max_tried_caps: Up to so many whole caps are all tried; 0 for a grid in any case, which is faster.
 
     Raises:
         InvalidInput: ``num_points`` below 3.
     """
     require.whole(3, 100_000, points=num_points)
     low, high = problem.histogram.min_size, problem.histogram.max_size
-    searched = problem.on_search_subsamples() if weighting is WeightKind.CAP else problem
-    tries_all = weighting is WeightKind.CAP and high - low < all_caps
+    search_problem = problem.with_search_subsamples() if weighting is WeightKind.CAP else problem
+    tries_all = weighting is WeightKind.CAP and high - low < max_tried_caps
 
     def evaluate(bounds: FloatArray, begin: float) -> RankErrors:
         """Compute the errors of the bounds on the subsamples of the search; ``begin`` is the progress before it."""
@@ -173,36 +177,38 @@ def best_bound(
             """Report the share of the whole search that is done."""
             progress(begin + share * (1.0 if tries_all else 0.5))
 
-        return rank_errors(searched, weighting, bounds, report, should_stop, quantiles)
+        return rank_errors(search_problem, weighting, bounds, report, should_stop, quantiles)
 
     grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, num_points)
     if problem.program is Program.BIGQUERY:
         grid, tries_all = np.array([float(BIGQUERY_ROWS)]), True
     # The unbounded case first: it is there whenever anything is.
-    errors = coarse = evaluate(grid[::-1], 0.0)
+    errors = coarse_errors = evaluate(grid[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
-    if not (tries_all or coarse.cancelled or grid.size < 3):
-        best_index = int(np.argmin(coarse.rank_error))
+    if not (tries_all or coarse_errors.is_cancelled or grid.size < 3):
+        best_index = int(np.argmin(coarse_errors.rank_errors))
         # `coarse` runs from the largest bound down.
-        upper = coarse.bounds[max(best_index - 1, 0)]
-        lower = coarse.bounds[min(best_index + 1, grid.size - 1)]
-        finer = np.setdiff1d(_build_grid(weighting, lower, upper, num_points), grid)
-        if finer.size:
-            errors = coarse.with_more(evaluate(finer, 0.5))
+        upper = coarse_errors.bounds[max(best_index - 1, 0)]
+        lower = coarse_errors.bounds[min(best_index + 1, grid.size - 1)]
+        finer_bounds = np.setdiff1d(_build_grid(weighting, lower, upper, num_points), grid)
+        if finer_bounds.size:
+            errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
     if not errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
-        errors = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
-    choice = _build_choice(searched, weighting, errors, tries_all)
+        errors = replace(
+            rank_errors(search_problem, weighting, grid[-1:], quantiles=quantiles), is_cancelled=True
+        )
+    choice = _build_choice(search_problem, weighting, errors, tries_all)
     if weighting is WeightKind.SMOOTH:
         return choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    winner = rank_errors(problem, weighting, choice.bound, quantiles=quantiles)
-    subsamples = problem.count_trials(weighting, choice.bound)
-    note = f" The error is the average over {subsamples:,} other ones." if subsamples > 1 else ""
+    winner_errors = rank_errors(problem, weighting, choice.bound, quantiles=quantiles)
+    num_subsamples = problem.count_trials(weighting, choice.bound)
+    note = f" The error is the average over {num_subsamples:,} other ones." if num_subsamples > 1 else ""
     return replace(
         choice,
-        rank_error=float(winner.rank_error[0]),
-        standard_error=float(winner.standard_error[0]),
-        subsamples=subsamples,
+        rank_error=float(winner_errors.rank_errors[0]),
+        standard_error=float(winner_errors.standard_errors[0]),
+        num_subsamples=num_subsamples,
         stop_reason=choice.stop_reason + note,
     )
 
@@ -218,16 +224,16 @@ def _build_choice(
 ) -> QuantileChoice:
     """Build the choice of the bound with the least error of those tried, with certificate and stop reason."""
     num_subsamples = problem.count_trials(weighting, float(errors.bounds.min()))
-    best_index = int(np.argmin(errors.rank_error))
-    error, count = float(errors.rank_error[best_index]), errors.bounds.size
-    is_proved = tries_all and not errors.cancelled
-    bounds = wording.counted(count, "bound")
-    if errors.cancelled:
-        stop_reason = f"Stopped early: the best of {bounds} tried."
+    best_index = int(np.argmin(errors.rank_errors))
+    error, num_bounds = float(errors.rank_errors[best_index]), errors.bounds.size
+    is_proved = tries_all and not errors.is_cancelled
+    bounds_text = wording.counted(num_bounds, "bound")
+    if errors.is_cancelled:
+        stop_reason = f"Stopped early: the best of {bounds_text} tried."
     elif not is_proved:
-        stop_reason = f"The best of {bounds} tried; nothing is proved between them."
-    elif count > 1:
-        stop_reason = f"All {count:,} bounds were tried."
+        stop_reason = f"The best of {bounds_text} tried; nothing is proved between them."
+    elif num_bounds > 1:
+        stop_reason = f"All {num_bounds:,} bounds were tried."
     else:
         stop_reason = "Exact: there is only one bound to try."
     argument = "every bound was tried"
@@ -240,16 +246,16 @@ def _build_choice(
         weight_kind=weighting,
         bound=float(errors.bounds[best_index]),
         rank_error=error,
-        standard_error=float(errors.standard_error[best_index]),
-        subsamples=num_subsamples,
-        unbounded_rank_error=float(errors.rank_error[int(np.argmax(errors.bounds))]),
+        standard_error=float(errors.standard_errors[best_index]),
+        num_subsamples=num_subsamples,
+        unbounded_rank_error=float(errors.rank_errors[int(np.argmax(errors.bounds))]),
         certificate=Certificate(error, error if is_proved else -math.inf, argument),
         stop_reason=stop_reason,
         search_errors=errors.with_more(RankErrors(*np.empty((3, 0)))),
     )
 
 
-def base_errors(
+def compute_base_errors(
     problem: QuantileProblem,
     bases: Sequence[Base],
     weighting: WeightKind,
@@ -279,12 +285,12 @@ def base_errors(
     for k, base in enumerate(bases):
         if should_stop():
             break
-        errors[k] = rank_errors(problem.with_base(base), weighting, bound, quantiles=quantiles).rank_error[0]
+        errors[k] = rank_errors(problem.with_base(base), weighting, bound, quantiles=quantiles).rank_errors[0]
         progress((k + 1) / len(bases))
     return errors
 
 
-def base_mass(problem: QuantileProblem, alpha: float) -> float:
+def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
     """Return nu{y : |F(y) - q| <= alpha} on the given values, beta of assumption 1. As private as the values are.
 
     A base distribution that gives little mass to where the quantile lies hurts: the answer pays
@@ -299,15 +305,17 @@ def base_mass(problem: QuantileProblem, alpha: float) -> float:
     """
     require.non_negative(alpha=alpha)
     rows = problem.rows
-    near = np.abs(rows.share_below - problem.quantile) <= alpha + 1e-12
-    return min(float(np.sum(np.exp(rows.log_base[near]))), 1.0)
+    is_near = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
+    return min(float(np.sum(np.exp(rows.log_base_masses[is_near]))), 1.0)
 
 
-def trade_off_of(rows: float, epsilon: float, beta: float, gamma: float, population: bool) -> float:
+def compute_trade_off(
+    rows: float, epsilon: float, beta: float, gamma: float, is_for_population: bool
+) -> float:
     """Return A of `RankBound.trade_off` for a number of rows; public if ``rows`` is."""
     log_rows, log_good = math.log(2.0 * rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
     weighted = epsilon**2 * log_rows / (8.0 * log_good**2)
-    return 4.0 * weighted if population else weighted
+    return 4.0 * weighted if is_for_population else weighted
 
 
 @dataclass(frozen=True)
@@ -328,7 +336,7 @@ class RankBound:
         alpha: Distance in rank at which the base is judged, at least 0.
         beta: Mass that the base gives to within alpha of the quantile, in (0, 1].
         gamma: Half the probability that the bound fails, in (0, 1/2).
-        population: Whether the distance is to the population's quantile (eta twice) or in weighted rank.
+        is_for_population: Whether the distance is to the population's quantile (eta twice) or in weighted rank.
         public_rows: n as the best bound takes it, where that of the data is private; None for that of the data. It
             stands under a logarithm: 100 times as many rows change A by less than half.
 
@@ -343,7 +351,7 @@ class RankBound:
     alpha: float
     beta: float
     gamma: float = 0.05
-    population: bool = False
+    is_for_population: bool = False
     public_rows: int | None = None
 
     def __post_init__(self) -> None:
@@ -363,9 +371,9 @@ class RankBound:
         The bound itself adds the two terms: that is at most sqrt(2) times the root of the sum of squares.
         """
         rows = self.histogram.num_rows if self.public_rows is None else self.public_rows
-        return trade_off_of(rows, self.epsilon, self.beta, self.gamma, self.population)
+        return compute_trade_off(rows, self.epsilon, self.beta, self.gamma, self.is_for_population)
 
-    def value(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
+    def compute(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """Return the paper's bound on the rank error at each h > 0 (any shape)."""
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
@@ -380,10 +388,10 @@ class RankBound:
         largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
         eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + largest_row
-        times, log_good = 2.0 if self.population else 1.0, -math.log(self.gamma) - math.log(self.beta)
+        times, log_good = 2.0 if self.is_for_population else 1.0, -math.log(self.gamma) - math.log(self.beta)
         return np.asarray(self.alpha + times * eta + 2.0 * largest_user / self.epsilon * log_good)
 
-    def best(self, weighting: WeightKind) -> weights.Optimum:
+    def find_best(self, weighting: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
         solve = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
         return solve(self.histogram, self.trade_off)

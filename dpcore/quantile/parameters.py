@@ -30,8 +30,8 @@ from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
-from dpcore.quantile.mechanism import user_reach
-from dpcore.quantile.optimal_bound import RankBound, trade_off_of
+from dpcore.quantile.mechanism import compute_user_reach
+from dpcore.quantile.optimal_bound import RankBound, compute_trade_off
 from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon, lay_base
 from dpcore.quantile.rows import WeightKind
 
@@ -200,7 +200,7 @@ class QuantileParameters(Parameters):
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
         if self.base is not BaseKind.NORMAL and len(problems.entries) == num_problems:
             with problems.collecting():
-                self.base_distribution()
+                self.build_base()
 
     def _check_bound(self, problems: Problems) -> None:
         """Check that there is a bound if users are protected, and that the user's own bound is of its kind."""
@@ -226,24 +226,24 @@ class QuantileParameters(Parameters):
         """Return (lowest, highest) answer that can come out, or None if any can."""
         if self.base is BaseKind.NORMAL and self.program is Program.BEST:
             return None
-        edges = self.base_distribution().breaks
+        edges = self.build_base().breaks
         return float(edges[0]), float(edges[-1])
 
     @property
     def base_range(self) -> tuple[float, float]:
         """Return the ends of the base, or four standard deviations around a normal base."""
-        breaks, spread = self._base_of_line(1.0, 0.0).breaks, 4.0 * (self.spread or 0.0)
+        breaks, spread = self._build_line_base(1.0, 0.0).breaks, 4.0 * (self.spread or 0.0)
         return float(breaks[0]) - spread, float(breaks[-1]) + spread
 
     @property
-    def levels(self) -> tuple[float, ...]:
+    def quantile_levels(self) -> tuple[float, ...]:
         """Return the quantiles, ascending."""
         return tuple(sorted(_read_numbers(Problems(), "quantiles", self.quantiles) or ()))
 
     @property
     def epsilon_each(self) -> float:
         """Return the part of epsilon that each quantile takes."""
-        return divide_epsilon(self.program, self.epsilon, len(self.levels))
+        return divide_epsilon(self.program, self.epsilon, len(self.quantile_levels))
 
     @property
     def is_simulated(self) -> bool:
@@ -260,24 +260,27 @@ class QuantileParameters(Parameters):
         """Return True if a user's presence and number of rows are protected, too."""
         return self.neighbours is Neighbours.ADD_OR_REMOVE_USER
 
-    def drawn_epsilon(self, quantile: float) -> float:
+    def compute_drawn_epsilon(self, quantile: float) -> float:
         """Return the epsilon of the draw of one quantile if only one user's values change."""
-        return self.epsilon_each / user_reach(quantile, self.neighbours)
+        return self.epsilon_each / compute_user_reach(quantile, self.neighbours)
 
     @property
-    def epsilon_of_other(self) -> float:
+    def other_relation_epsilon(self) -> float:
         """Return epsilon of the same draws under the other of the two relations, for all quantiles together."""
         if self.protects_users:
-            return sum(self.drawn_epsilon(q) for q in self.levels)
+            return sum(self.compute_drawn_epsilon(q) for q in self.quantile_levels)
         # By addition a draw costs less than by replacement; see `dpcore.quantile.mechanism`.
-        return sum(self.epsilon_each * user_reach(q, Neighbours.ADD_OR_REMOVE_USER) for q in self.levels)
+        return sum(
+            self.epsilon_each * compute_user_reach(q, Neighbours.ADD_OR_REMOVE_USER)
+            for q in self.quantile_levels
+        )
 
     @property
     def weight_kind(self) -> WeightKind:
         """Return the kind of weights; without a bound both kinds are the same."""
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
-    def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
+    def build_base(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
         """Build the base distribution nu or the program's candidates, as entered or made poorer.
 
         Args:
@@ -288,14 +291,14 @@ class QuantileParameters(Parameters):
             InvalidInput: The figures do not make a distribution.
         """
         if self.program is Program.BEST:
-            return self._base_of_line(stretch, shift)
-        self._base_of_line(stretch, shift)  # It checks the figures.
+            return self._build_line_base(stretch, shift)
+        self._build_line_base(stretch, shift)  # It checks the figures.
         low, high = self.base_range
         midpoint, width = (low + high) / 2.0, high - low
         ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
         return lay_base(self.program, *ends)
 
-    def _base_of_line(self, stretch: float, shift: float) -> Base:
+    def _build_line_base(self, stretch: float, shift: float) -> Base:
         """Return the base distribution on the whole line; arguments as of `base_distribution`."""
         if self.base is BaseKind.NORMAL:
             assert self.center is not None
@@ -312,22 +315,24 @@ class QuantileParameters(Parameters):
             edges = midpoint + stretch * (edges - midpoint) + shift * width
         return HistogramBase(edges, masses)
 
-    def rank_bound(self, histogram: ContributionHistogram) -> RankBound:
+    def build_rank_bound(self, histogram: ContributionHistogram) -> RankBound:
         """Return the paper's bound on the error of each quantile, from the numbers of rows alone."""
         rows = PUBLIC_ROWS if self.protects_users else None
         return RankBound(
-            histogram, self._least_drawn, self.alpha, self.beta, self.gamma, self.population, rows
+            histogram, self._least_drawn_epsilon, self.alpha, self.beta, self.gamma, self.population, rows
         )
 
     @property
-    def _least_drawn(self) -> float:
+    def _least_drawn_epsilon(self) -> float:
         """Return the epsilon of the quantile with the most noise: the paper's bound is for one epsilon."""
-        return min(self.drawn_epsilon(q) for q in self.levels)
+        return min(self.compute_drawn_epsilon(q) for q in self.quantile_levels)
 
     @property
     def public_trade_off(self) -> float:
         """Return A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
-        return trade_off_of(PUBLIC_ROWS, self._least_drawn, self.beta, self.gamma, self.population)
+        return compute_trade_off(
+            PUBLIC_ROWS, self._least_drawn_epsilon, self.beta, self.gamma, self.population
+        )
 
 
 def _read_numbers(problems: Problems, name: str, text: str | None) -> list[float] | None:

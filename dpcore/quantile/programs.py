@@ -45,10 +45,10 @@ def lay_base(program: Program, low: float, high: float) -> Base:
     """Build a program's candidates between two ends, or the uniform distribution if it has none."""
     if program is Program.OPENDP:
         num_steps = with_opendp.CANDIDATES - 1
-        return CandidateBase.evenly(np.unique(low + (high - low) * np.arange(num_steps + 1) / num_steps))
+        return CandidateBase.build_even(np.unique(low + (high - low) * np.arange(num_steps + 1) / num_steps))
     if program is Program.PYTHON:
         count = with_python.CANDIDATES
-        return CandidateBase.evenly(np.unique(low + (high - low) * (np.arange(count) + 0.5) / count))
+        return CandidateBase.build_even(np.unique(low + (high - low) * (np.arange(count) + 0.5) / count))
     return uniform_base(low, high)
 
 
@@ -92,18 +92,18 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     # Candidates are sorted into bins of p, so that the product costs as much as the bins, whatever k is. Sums of p and
     # p^2 are exact, so that many small p add up to no error. Columns that nobody picks are left out.
     log_ratios = log_ratios - log_ratios.max(axis=1, keepdims=True)
-    likely = np.flatnonzero((log_ratios > _LOG_NEVER).any(axis=0))
-    first, stop = likely[0], likely[-1] + 1
+    likely_indices = np.flatnonzero((log_ratios > _LOG_NEVER).any(axis=0))
+    first, stop = likely_indices[0], likely_indices[-1] + 1
     ratios = np.exp(log_ratios[:, first:stop])
-    places = np.sqrt(1.0 - ratios)
-    places *= _NUM_KNOTS - 1
-    knots = np.minimum(places.astype(np.int64), _NUM_KNOTS - 2)
-    shares = places - knots
+    knot_positions = np.sqrt(1.0 - ratios)
+    knot_positions *= _NUM_KNOTS - 1
+    knots = np.minimum(knot_positions.astype(np.int64), _NUM_KNOTS - 2)
+    shares = knot_positions - knots
     knots += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
-    flat, size = knots.ravel(), ratios.shape[0] * _NUM_KNOTS
-    moved = np.bincount(flat, shares.ravel(), size)
-    counts = np.bincount(flat, minlength=size) - moved
-    counts[1:] += moved[:-1]
+    flat_knots, size = knots.ravel(), ratios.shape[0] * _NUM_KNOTS
+    moved_counts = np.bincount(flat_knots, shares.ravel(), size)
+    counts = np.bincount(flat_knots, minlength=size) - moved_counts
+    counts[1:] += moved_counts[:-1]
     sums, squares = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
     log_products = counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
     log_products -= sums[:, None] * _U + squares[:, None] * (_U**2 / 2.0)
@@ -136,24 +136,24 @@ def simulate_tree(
     Source: google/differential-privacy, cc/algorithms/quantile-tree.h, `GetQuantile`.
     """
     leaf_rows = _find_leaves(rows, *ends)
-    per_subsample = count_trials(rows)
-    noise = _draw_noise(rows.draws.seed, rows.draws.count * per_subsample)
+    num_trials_per_subsample = count_trials(rows)
+    noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
     shares, first = [], 0
     for num_kept in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
-        subsamples = np.repeat(np.arange(num_kept.shape[0]), per_subsample)
+        subsamples = np.repeat(np.arange(num_kept.shape[0]), num_trials_per_subsample)
         if max_rows >= rows.histogram.max_size:
             subsamples = np.zeros(noise.shape[0], dtype=np.int64)
         block_noise = np.rint(noise_scale * noise[first : first + subsamples.size])
-        shares.append(_walk(leaf_rows, num_kept, subsamples, quantile, block_noise))
+        shares.append(_walk_tree(leaf_rows, num_kept, subsamples, quantile, block_noise))
         first += subsamples.size
-    share = np.concatenate(shares)
-    return np.asarray((1.0 - share) * ends[0] + share * ends[1])
+    answer_shares = np.concatenate(shares)
+    return np.asarray((1.0 - answer_shares) * ends[0] + answer_shares * ends[1])
 
 
 def count_trials(rows: Rows) -> int:
     """Return the number of simulated releases of a tree for each random choice of rows."""
-    return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.draws.count))
+    return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.draws.num_orders))
 
 
 def _find_leaves(rows: Rows, low: float, high: float) -> IntArray:
@@ -169,7 +169,7 @@ def _draw_noise(seed: int, num_trials: int) -> FloatArray:
     return np.random.default_rng((seed, 1)).laplace(size=(num_trials, _HEIGHT, _BRANCHES))
 
 
-def _walk(
+def _walk_tree(
     leaf_rows: IntArray,
     num_kept: npt.NDArray[np.int32],
     subsamples: IntArray,
@@ -178,25 +178,33 @@ def _walk(
 ) -> FloatArray:
     """Walk from the root to the quantile, and return its place between the ends, from 0 to 1, shape (trials,)."""
     num_trials = subsamples.size
-    start, size = np.zeros(num_trials, dtype=np.int64), np.full(num_trials, _NUM_LEAVES)
-    rest = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
+    node_starts, node_sizes = np.zeros(num_trials, dtype=np.int64), np.full(num_trials, _NUM_LEAVES)
+    remaining_shares = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
     # Invariant: the quantile is `rest` of the way through the node of `size` leaves from `start` on. A walk whose
     # children look empty stays where it is.
     for level in range(_HEIGHT):
         child_size = _NUM_LEAVES // _BRANCHES ** (level + 1)
-        ends = start[:, None] + child_size * np.arange(_BRANCHES + 1)
+        ends = node_starts[:, None] + child_size * np.arange(_BRANCHES + 1)
         counts = np.diff(num_kept[subsamples[:, None], leaf_rows[np.minimum(ends, _NUM_LEAVES)]], axis=1)
         counts = counts + noise[:, level]
-        total = counts.sum(axis=1)
-        filled = np.where(counts >= total[:, None] * _EMPTY_SHARE, counts, 0.0)
-        filled_total = filled.sum(axis=1)
-        goes_on = (size == child_size * _BRANCHES) & (total > 0.0) & (filled_total > 0.0)
-        cumulated = np.cumsum(filled, axis=1)
-        child = np.argmax(cumulated >= (filled_total * (rest - _TOLERANCE))[:, None], axis=1)
-        reached, count = (array[np.arange(num_trials), child] for array in (cumulated, counts))
+        total_counts = counts.sum(axis=1)
+        filled_counts = np.where(counts >= total_counts[:, None] * _EMPTY_SHARE, counts, 0.0)
+        filled_total = filled_counts.sum(axis=1)
+        goes_deeper = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
+        cumulated = np.cumsum(filled_counts, axis=1)
+        child_indices = np.argmax(
+            cumulated >= (filled_total * (remaining_shares - _TOLERANCE))[:, None], axis=1
+        )
+        counts_up_to_child, child_counts = (
+            array[np.arange(num_trials), child_indices] for array in (cumulated, counts)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            inside = (rest * filled_total - (reached - count)) / count
-        rest = np.where(goes_on, np.clip(np.nan_to_num(inside, nan=1.0), 0.0, 1.0), rest)
-        start = np.where(goes_on, start + child * child_size, start)
-        size = np.where(goes_on, child_size, size)
-    return np.asarray((start + rest * size) / _NUM_LEAVES)
+            child_shares = (
+                remaining_shares * filled_total - (counts_up_to_child - child_counts)
+            ) / child_counts
+        remaining_shares = np.where(
+            goes_deeper, np.clip(np.nan_to_num(child_shares, nan=1.0), 0.0, 1.0), remaining_shares
+        )
+        node_starts = np.where(goes_deeper, node_starts + child_indices * child_size, node_starts)
+        node_sizes = np.where(goes_deeper, child_size, node_sizes)
+    return np.asarray((node_starts + remaining_shares * node_sizes) / _NUM_LEAVES)

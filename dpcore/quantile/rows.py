@@ -35,7 +35,7 @@ class WeightKind(enum.Enum):
     CAP = "at most h rows, drawn at random"
 
 
-def affordable_subsamples(num_cells: int, num_rows: int, limit: int) -> int:
+def choose_num_subsamples(num_cells: int, num_rows: int, limit: int) -> int:
     """Return the number of subsamples that keeps rows times subsamples below ``num_cells``; enough for a spread."""
     return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), limit)
 
@@ -49,46 +49,51 @@ class Draws:
 
     Attributes:
         starts: Where each user's rows begin, shape (users,).
-        per_user: How many rows each has, shape (users,).
-        order: The rows, sorted by value, shape (n,).
-        seed: Of the first order; the next ones follow.
-        count: How many orders there are.
+        rows_per_user: How many rows each has, shape (users,).
+        value_order: The rows, sorted by value, shape (n,).
+        first_seed: Of the first order; the next ones follow.
+        num_orders: How many orders there are.
     """
 
     starts: IntArray
-    per_user: IntArray
-    order: IntArray
-    seed: int
-    count: int
+    rows_per_user: IntArray
+    value_order: IntArray
+    first_seed: int
+    num_orders: int
 
     @cached_property
-    def for_search(self) -> Draws:
+    def search_draws(self) -> Draws:
         """Return other draws for the search: none is among these, and no more than a search can afford."""
-        count = min(affordable_subsamples(_ROWS_OF_SEARCH, self.order.size, SEARCH_SUBSAMPLES), self.count)
-        return replace(self, seed=self.seed + self.count, count=count)
+        count = min(
+            choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, SEARCH_SUBSAMPLES), self.num_orders
+        )
+        return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=count)
 
-    def positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+    def find_positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Return the random position of each row, in value order, within its user, shape (subsamples, n)."""
-        if self.count * self.order.size > _KEPT_CELLS:
+        if self.num_orders * self.value_order.size > _KEPT_CELLS:
             return self._sample_orders(first, stop)
         return self._all_orders[first:stop]
 
     @cached_property
     def _all_orders(self) -> npt.NDArray[np.int32]:
         """Return all random positions, shape (subsamples, n); only for few enough cells."""
-        return self._sample_orders(0, self.count)
+        return self._sample_orders(0, self.num_orders)
 
     def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
-        user = np.repeat(np.arange(self.per_user.size), self.per_user)
-        ranks = np.arange(user.size) - np.repeat(self.starts, self.per_user)
-        orders = np.empty((stop - first, user.size), dtype=np.int32)
-        positions = np.empty(user.size, dtype=np.int32)
+        user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
+        ranks = np.arange(user_indices.size) - np.repeat(self.starts, self.rows_per_user)
+        orders = np.empty((stop - first, user_indices.size), dtype=np.int32)
+        positions = np.empty(user_indices.size, dtype=np.int32)
         for k in range(first, stop):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
-            order = np.argsort(user + np.random.default_rng(self.seed + k).random(user.size) * (1.0 - 1e-6))
+            order = np.argsort(
+                user_indices
+                + np.random.default_rng(self.first_seed + k).random(user_indices.size) * (1.0 - 1e-6)
+            )
             positions[order] = ranks
-            orders[k - first] = positions[self.order]
+            orders[k - first] = positions[self.value_order]
         return orders
 
 
@@ -98,9 +103,9 @@ class Rows:
     Attributes:
         histogram: Rows per user.
         edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
-        log_base: Log base mass of each interval, shape (k,).
-        share_below: F on each interval, shape (k,); at its lower end if the base is discrete.
-        rows_strictly_below: How many rows lie below the lower end of each interval; only of a discrete base, whose
+        log_base_masses: Log base mass of each interval, shape (k,).
+        shares_below: F on each interval, shape (k,); at its lower end if the base is discrete.
+        num_rows_strictly_below: How many rows lie below the lower end of each interval; only of a discrete base, whose
             candidates may tie with values.
         ordered_values: The values, ascending, shape (n,).
         draws: Random orders of each user's rows, by which caps choose.
@@ -108,20 +113,20 @@ class Rows:
 
     def __init__(self, values: Values, base: Base, subsample: int, num_subsamples: int) -> None:
         """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
-        n, starts, per_user = self._count_users(values)
+        n, starts, rows_per_user = self._count_users(values)
         order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
-        self.ordered_values = in_order = values.values[order]
-        row_ends = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
-        distinct = in_order[row_ends]
-        size_index = np.searchsorted(self.histogram.sizes, per_user)
-        self._size_index = np.repeat(size_index, per_user)[order]
-        self.draws = Draws(starts, per_user, order, subsample, num_subsamples)
+        self.ordered_values = ordered_values = values.values[order]
+        row_ends = np.flatnonzero(np.concatenate((np.diff(ordered_values) > 0, [True])))
+        distinct_values = ordered_values[row_ends]
+        size_index = np.searchsorted(self.histogram.sizes, rows_per_user)
+        self._size_index = np.repeat(size_index, rows_per_user)[order]
+        self.draws = Draws(starts, rows_per_user, order, subsample, num_subsamples)
         rows_up_to = np.concatenate(([0], row_ends + 1))
-        self._rows_below = rows_up_to[self._cut(distinct, base)]
-        self.rows_strictly_below = self._rows_below
+        self._num_rows_below = rows_up_to[self._cut(distinct_values, base)]
+        self.num_rows_strictly_below = self._num_rows_below
         if base.is_discrete:
-            self.rows_strictly_below = np.searchsorted(in_order, self.edges[:-1], side="left")
-        self.share_below = self._rows_below / n
+            self.num_rows_strictly_below = np.searchsorted(ordered_values, self.edges[:-1], side="left")
+        self.shares_below = self._num_rows_below / n
 
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
         """Set the histogram; return the number of rows, each user's first row, and each user's number of rows."""
@@ -134,10 +139,10 @@ class Rows:
         """Set the intervals with their base masses; return the number of distinct values at or below each left end."""
         cuts = base.breaks if base.is_discrete else np.union1d(distinct, base.breaks)
         self.edges = np.concatenate(([-np.inf], cuts, [np.inf]))
-        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
+        self.log_base_masses = base.log_mass(self.edges[:-1], self.edges[1:])
         return np.searchsorted(distinct, self.edges[:-1], side="right")
 
-    def value_at(self, share: float) -> float:
+    def find_quantile(self, share: float) -> float:
         """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
         n = self.ordered_values.size
         return float(self.ordered_values[min(max(math.ceil(share * (1.0 - SLACK) * n), 1), n) - 1])
@@ -148,22 +153,22 @@ class Rows:
         changed.draws = draws
         return changed
 
-    def subsamples_for(self, weighting: WeightKind, bound: float) -> int:
+    def count_subsamples(self, weighting: WeightKind, bound: float) -> int:
         """Return the number of subsamples to average over: one if all rows are kept or weighted smoothly."""
-        return self.draws.count if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
+        return self.draws.num_orders if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
 
-    def largest_user_weight(self, bound: float) -> float:
+    def compute_largest_user_weight(self, bound: float) -> float:
         """Return W, the largest total weight of one user; the same in every subsample."""
         return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
 
     @property
     def has_ties(self) -> bool:
         """Return True if a candidate of a discrete base equals a value."""
-        return self.rows_strictly_below is not self._rows_below and bool(
-            np.any(self.rows_strictly_below < self._rows_below)
+        return self.num_rows_strictly_below is not self._num_rows_below and bool(
+            np.any(self.num_rows_strictly_below < self._num_rows_below)
         )
 
-    def weighted_ranks(
+    def compute_weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
         """Yield the rank on each interval for one bound, in blocks of shape (subsamples in the block, k).
@@ -173,7 +178,7 @@ class Rows:
             bound: The bound.
             uncounted_share: The share of rows equal to a candidate that is not counted; 0 for smooth weights.
         """
-        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.subsamples_for(weighting, bound)
+        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.count_subsamples(weighting, bound)
         if subsamples == 1 and (weighting is WeightKind.SMOOTH or bound >= sizes[-1]):
             weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
             cumulated = np.concatenate(([0.0], np.cumsum(weights)))
@@ -182,20 +187,20 @@ class Rows:
         else:
             blocks = self.count_kept(bound)
         for block in blocks:
-            below = np.take(block, self._rows_below, axis=1)
+            below = np.take(block, self._num_rows_below, axis=1)
             if uncounted_share > 0.0:
-                strictly_below = np.take(block, self.rows_strictly_below, axis=1)
+                strictly_below = np.take(block, self.num_rows_strictly_below, axis=1)
                 below = below - uncounted_share * (below - strictly_below)
             yield below / block[:, -1:]
 
     def count_kept(self, bound: float) -> Iterator[npt.NDArray[np.int32]]:
         """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""
-        count, subsamples = self._size_index.size, self.subsamples_for(WeightKind.CAP, bound)
+        count, subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, bound)
         block = max(1, _SUBSAMPLE_CELLS // count)
         for first in range(0, subsamples, block):
             stop = min(first + block, subsamples)
             num_kept = np.zeros((stop - first, count + 1), dtype=np.int32)
-            np.cumsum(self.draws.positions(first, stop) < bound, axis=1, out=num_kept[:, 1:])
+            np.cumsum(self.draws.find_positions(first, stop) < bound, axis=1, out=num_kept[:, 1:])
             yield num_kept
 
 
@@ -207,21 +212,23 @@ class ThinRows(Rows):
 
     def __init__(self, values: Values, base: Base, quantile: float) -> None:
         """Sort the rows of ``values`` once; ``base`` and ``quantile`` as in `QuantileProblem`."""
-        n, _, per_user = self._count_users(values)
+        n, _, rows_per_user = self._count_users(values)
         ordered = np.sort(values.values)
         # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
         steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
         target = quantile * n
         positions = np.clip(np.concatenate((target - steps, [0.0, target], target + steps)), 0.0, n - 1.0)
-        few = np.unique(ordered[positions.astype(np.int64)])
-        few_index = np.searchsorted(few, values.values, side="right") - 1
-        size = np.repeat(np.searchsorted(self.histogram.sizes, per_user), per_user)
-        cells, self._counts = np.unique(few_index * self.histogram.sizes.size + size, return_counts=True)
+        few_values = np.unique(ordered[positions.astype(np.int64)])
+        few_index = np.searchsorted(few_values, values.values, side="right") - 1
+        size_indices = np.repeat(np.searchsorted(self.histogram.sizes, rows_per_user), rows_per_user)
+        cells, self._counts = np.unique(
+            few_index * self.histogram.sizes.size + size_indices, return_counts=True
+        )
         self._value_index, self._size_index = np.divmod(cells, self.histogram.sizes.size)
-        self._rows_below = self._cut(few, base)  # Here it counts values, not rows.
-        up_to = np.cumsum(np.bincount(few_index, minlength=few.size))
-        self.share_below = np.concatenate(([0.0], up_to))[self._rows_below] / n
+        self._num_rows_below = self._cut(few_values, base)  # Here it counts values, not rows.
+        num_rows_up_to = np.cumsum(np.bincount(few_index, minlength=few_values.size))
+        self.shares_below = np.concatenate(([0.0], num_rows_up_to))[self._num_rows_below] / n
 
     def weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
@@ -232,4 +239,4 @@ class ThinRows(Rows):
         sizes = self.histogram.sizes.astype(np.float64)
         weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
         cumulated = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, weights))))
-        yield (cumulated[self._rows_below] / cumulated[-1])[None, :]
+        yield (cumulated[self._num_rows_below] / cumulated[-1])[None, :]

@@ -58,11 +58,11 @@ class Tradeoff:
 
     def evaluate(self, bound: float) -> total.TotalErrors:
         """Compute the errors of all counts together at one bound."""
-        return total.errors(self.problem, bound)
+        return total.compute_errors(self.problem, bound)
 
     def evaluate_error(self, bound: float) -> float:
         """Compute the expected error of a count at one bound, as a share of it."""
-        return float(self.evaluate(bound).absolute_error) / self.num_rows
+        return float(self.evaluate(bound).absolute_errors) / self.num_rows
 
     @property
     def num_rows(self) -> float:
@@ -94,7 +94,7 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
 
     def find_best(epsilon: float) -> tuple[float, float]:
         """Find the best bound at this epsilon, and return it with its error."""
-        bound = total.optimal_bound(replace_epsilon(epsilon))
+        bound = total.find_optimal_bound(replace_epsilon(epsilon))
         return bound, float(evaluate_errors(epsilon, np.array(bound)))
 
     return BoundComparison(
@@ -111,10 +111,10 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     return Tradeoff(
         histogram=histogram,
         problem=problem,
-        errors=total.errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
+        errors=total.compute_errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
         near_optimal=total.find_near_optimal_bounds(problem),
-        single_count_bound=total.optimal_bound(replace(problem, epsilon=parameters.epsilon)),
+        single_count_bound=total.find_optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 
 
@@ -135,8 +135,8 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
     columns = {
         "bound": solution.errors.bounds,
         "bias": solution.errors.bias / num_rows,
-        "mean_noise": solution.errors.noise / num_rows,
-        "expected_error": solution.errors.absolute_error / num_rows,
+        "mean_noise": solution.errors.mean_noise / num_rows,
+        "expected_error": solution.errors.absolute_errors / num_rows,
     }
     bounds, bias, noise, error = columns.values()
     items: list[Item] = [
@@ -203,7 +203,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     unit, key = "rows per user", "max_contributions"
     bound_number = Number("Sweet spot", rows_text, "per user", value=best.max_total, unit=unit, key=key)
     error_number = Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count")
-    parts = {BIAS: best.bias / num_rows, NOISE: best.noise / num_rows}
+    parts = {BIAS: best.bias / num_rows, NOISE: best.mean_noise / num_rows}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
         near_optimal=near_optimal, error_parts=build_error_parts(parts, wording.percent),
@@ -220,7 +220,7 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
         errors = solution.evaluate(parameters.bound)
         error_text, bias_text, noise_text = (
             wording.percent(float(rows) / solution.num_rows)
-            for rows in (errors.absolute_error, errors.bias, errors.noise)
+            for rows in (errors.absolute_errors, errors.bias, errors.mean_noise)
         )
         rows_text, parts = wording.counted(parameters.bound, "row"), f"bias {bias_text}, noise {noise_text}"
         sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts}.")

@@ -99,36 +99,36 @@ class TotalErrors:
     Attributes:
         bounds: T, in the totals' unit; the other fields have its shape and unit.
         bias: a = sum_i (x_i - T)_+, what the bound cuts away.
-        noise: Mean magnitude of the noise.
-        absolute_error: E|release - sum|, exactly.
+        mean_noise: Mean magnitude of the noise.
+        absolute_errors: E|release - sum|, exactly.
         rmse: Root of E(release - sum)^2, exactly.
     """
 
     bounds: FloatArray
     bias: FloatArray
-    noise: FloatArray
-    absolute_error: FloatArray
+    mean_noise: FloatArray
+    absolute_errors: FloatArray
     rmse: FloatArray
 
     @property
-    def bound(self) -> FloatArray:
+    def bias_plus_noise(self) -> FloatArray:
         """Return the bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
-        return np.asarray(self.bias + self.noise)
+        return np.asarray(self.bias + self.mean_noise)
 
-    def noise_by(self, measure: Measure) -> FloatArray:
+    def measure_noise(self, measure: Measure) -> FloatArray:
         """Return the noise as a measure counts it at each bound: root mean square for the RMSE, else mean magnitude."""
         if measure is not Measure.RMSE:
-            return self.noise
+            return self.mean_noise
         return np.asarray(np.sqrt(np.maximum(self.rmse - self.bias, 0.0)) * np.sqrt(self.rmse + self.bias))
 
-    def error_by(self, measure: Measure) -> FloatArray:
+    def measure_error(self, measure: Measure) -> FloatArray:
         """Return the error by one measure at each bound, shape of `bounds`."""
         if measure is Measure.BOUND:
-            return self.bound
-        return self.rmse if measure is Measure.RMSE else self.absolute_error
+            return self.bias_plus_noise
+        return self.rmse if measure is Measure.RMSE else self.absolute_errors
 
 
-def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
+def compute_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     """Compute the error of each bound by every measure.
 
     Args:
@@ -147,8 +147,8 @@ def build_errors(noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) 
     return TotalErrors(
         bounds=bound_array,
         bias=bias_array,
-        noise=noise.mean_magnitude(bound_array),
-        absolute_error=noise.expected_absolute(bias_array, bound_array),
+        mean_noise=noise.mean_magnitude(bound_array),
+        absolute_errors=noise.expected_absolute(bias_array, bound_array),
         rmse=noise.measure_error(Measure.RMSE, bias_array, bound_array),
     )
 
@@ -166,10 +166,10 @@ class TotalChoice:
     Attributes:
         max_total: T, in the totals' unit; 0 where nothing useful can be released.
         bias: What it cuts away, in the totals' unit.
-        noise: Mean magnitude of the noise, in the totals' unit.
+        mean_noise: Mean magnitude of the noise, in the totals' unit.
         absolute_error: E|release - sum|.
         rmse: Root mean squared error.
-        users_affected: Users with more than T.
+        num_users_affected: Users with more than T.
         error_of_nothing: The error of always publishing 0, which is the sum itself.
         certificate: The error by the problem's measure beside a lower bound for every T >= 0 (every whole
             T where the problem asks for one).
@@ -178,18 +178,18 @@ class TotalChoice:
 
     max_total: float
     bias: float
-    noise: float
+    mean_noise: float
     absolute_error: float
     rmse: float
-    users_affected: int
+    num_users_affected: int
     error_of_nothing: float
     certificate: Certificate
     stop_reason: str
 
     @property
-    def bound(self) -> float:
+    def bias_plus_noise(self) -> float:
         """Return the bias plus mean noise."""
-        return self.bias + self.noise
+        return self.bias + self.mean_noise
 
     @property
     def gain(self) -> float:
@@ -199,7 +199,7 @@ class TotalChoice:
         return 1.0 - self.certificate.value / self.error_of_nothing
 
 
-def critical_rank(problem: TotalProblem) -> int:
+def compute_critical_rank(problem: TotalProblem) -> int:
     """Return the rank r >= 1 such that the bound of equation 5 is least at the r-th largest total.
 
     It is ceil(1 / epsilon) for Laplace noise, and ceil(sigma_1 sqrt(2 / pi)) for Gaussian noise with sigma_1
@@ -223,30 +223,30 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
     Returns:
         `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
     """
-    max_total = optimal_bound(problem)
-    at_best = errors(problem, max_total)
+    max_total = find_optimal_bound(problem)
+    best_errors = compute_errors(problem, max_total)
     return TotalChoice(
         max_total=max_total,
-        bias=float(at_best.bias),
-        noise=float(at_best.noise),
-        absolute_error=float(at_best.absolute_error),
-        rmse=float(at_best.rmse),
-        users_affected=int(problem.amounts.users_above(max_total)),
+        bias=float(best_errors.bias),
+        mean_noise=float(best_errors.mean_noise),
+        absolute_error=float(best_errors.absolute_errors),
+        rmse=float(best_errors.rmse),
+        num_users_affected=int(problem.amounts.users_above(max_total)),
         error_of_nothing=problem.amounts.total,
         certificate=certify(problem, max_total),
         stop_reason=_describe_stop(problem, max_total),
     )
 
 
-def optimal_bound(problem: TotalProblem) -> float:
+def find_optimal_bound(problem: TotalProblem) -> float:
     """Find T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
     if problem.amounts.total == 0.0:
         return 0.0
     if problem.noise.is_discrete:
-        candidates = _list_candidates(problem, optimal_bound(replace(problem, rounds_noise=False)))
+        candidates = _list_candidates(problem, find_optimal_bound(replace(problem, rounds_noise=False)))
         return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
     if problem.measure is Measure.BOUND:
-        best = problem.amounts.largest_at_rank(critical_rank(problem))
+        best = problem.amounts.largest_at_rank(compute_critical_rank(problem))
     else:
         best = _minimise_exact(problem)
     if not problem.is_integer:
@@ -262,11 +262,11 @@ def _list_candidates(problem: TotalProblem, real_best: float) -> FloatArray:
     Whole noise errs less than noise of real numbers, by at most `programs.LARGEST_GAIN`; the error under the latter is
     convex. So no bound outside the interval in which it is within that of the best can be best.
     """
-    real = replace(problem, rounds_noise=False)
-    limit = float(measure_errors(real, real_best))
+    real_problem = replace(problem, rounds_noise=False)
+    limit = float(measure_errors(real_problem, real_best))
     limit = math.hypot(limit, LARGEST_GAIN) if problem.measure is Measure.RMSE else limit + LARGEST_GAIN
     low, high = weights.find_interval_within(
-        lambda bounds: measure_errors(real, bounds),
+        lambda bounds: measure_errors(real_problem, bounds),
         minimiser=real_best,
         low=0.0,
         high=problem.amounts.largest,
@@ -293,11 +293,11 @@ def _minimise_exact(problem: TotalProblem) -> float:
         # Many at once: a call takes longer than so many totals in it.
         probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
         totals = amounts.values[probes]
-        slopes = _slope(problem, totals, amounts.excess(totals), amounts.users_above(totals))
-        rising = np.flatnonzero(slopes >= 0.0)
-        first = int(rising[0]) if rising.size else probes.size
+        slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
+        rising_indices = np.flatnonzero(slopes >= 0.0)
+        first = int(rising_indices[0]) if rising_indices.size else probes.size
         low = int(probes[first - 1]) + 1 if first else low
-        high = int(probes[first]) if rising.size else high
+        high = int(probes[first]) if rising_indices.size else high
     left_total = float(amounts.values[low - 1]) if low else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
@@ -306,7 +306,7 @@ def _minimise_exact(problem: TotalProblem) -> float:
     return min(max(s / (q + r * unit), left_total), float(amounts.values[low]))
 
 
-def _slope(
+def _compute_slopes(
     problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
 ) -> FloatArray:
     """Return the derivative of the error at T on the side where ``users`` users lie above; all of one shape."""
@@ -331,12 +331,12 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
     # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
     largest = problem.amounts.largest
     largest = float(math.ceil(largest)) if problem.is_integer else largest
-    lower = min(
-        _one_side(problem, bound, value, slope_left, 0.0),
-        _one_side(problem, bound, value, slope_right, largest),
+    lower_bound = min(
+        _bound_one_side(problem, bound, value, slope_left, 0.0),
+        _bound_one_side(problem, bound, value, slope_right, largest),
     )
-    allowed = "whole bounds" if problem.is_integer else "bounds"
-    return Certificate(value, lower, f"convex in the bound; subgradients for all {allowed}")
+    allowed_text = "whole bounds" if problem.is_integer else "bounds"
+    return Certificate(value, lower_bound, f"convex in the bound; subgradients for all {allowed_text}")
 
 
 def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
@@ -344,17 +344,19 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
 
     Where they are many, it is the lower bound under noise of real numbers less `programs.LARGEST_GAIN`.
     """
-    real, value = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
-    certificate = certify(real, bound)
-    candidates = _list_candidates(problem, optimal_bound(real))
+    real_problem, value = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
+    certificate = certify(real_problem, bound)
+    candidates = _list_candidates(problem, find_optimal_bound(real_problem))
     if candidates.size <= PROBES:
-        lower = min(_recompute(problem, float(candidate))[0] for candidate in candidates)
+        lower_bound = min(_recompute(problem, float(candidate))[0] for candidate in candidates)
     elif problem.measure is Measure.RMSE:
-        lower = math.sqrt(max(certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
+        lower_bound = math.sqrt(max(certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
     else:
-        lower = max(certificate.lower_bound - LARGEST_GAIN, 0.0)
+        lower_bound = max(certificate.lower_bound - LARGEST_GAIN, 0.0)
     return Certificate(
-        value, min(lower, value), f"{certificate.argument}; near bounds compared under noise of whole numbers"
+        value,
+        min(lower_bound, value),
+        f"{certificate.argument}; near bounds compared under noise of whole numbers",
     )
 
 
@@ -365,39 +367,41 @@ def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float
     value = float(problem.noise.measure_error(problem.measure, bias, bound))
     users_above = float(np.sum(users, where=values > bound, dtype=np.float64))
     users_at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
-    left_slope, right_slope = _slope(problem, bound, bias, [users_at_or_above, users_above])
+    left_slope, right_slope = _compute_slopes(problem, bound, bias, [users_at_or_above, users_above])
     return value, float(left_slope), float(right_slope)
 
 
-def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
+def _bound_one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
     """Return a lower bound on the error of every bound between T and ``end``, from the slope at T on that side."""
     # A convex error lies above each of its tangents. The one at T alone would be a poor bound far away from it, so a
     # second tangent, taken where the error no longer falls, covers everything beyond that point.
-    away = math.copysign(1.0, end - bound)
-    fall = -slope * away  # How fast the error falls when T moves toward the end.
+    direction = math.copysign(1.0, end - bound)
+    fall = -slope * direction  # How fast the error falls when T moves toward the end.
     if fall <= 0.0 or end == bound:
         return value
-    turning_point = _second_point(problem, bound, away, end)
+    turning_point = _find_second_point(problem, bound, direction, end)
     turning_value, *slopes = _recompute(problem, turning_point)
     # Between the two points the first tangent holds; a whole step leaves nothing between them.
-    bound_beyond = turning_value - max(-slopes[away > 0.0] * away, 0.0) * abs(end - turning_point)
+    bound_beyond = turning_value - max(-slopes[direction > 0.0] * direction, 0.0) * abs(end - turning_point)
     distance = abs(turning_point - bound)
     bound_between = value if problem.is_integer and distance <= 1.0 else value - fall * distance
     # Both are valid lower bounds on this side, so the larger one is, too.
     return max(min(bound_between, bound_beyond), value - fall * abs(end - bound))
 
 
-def _second_point(problem: TotalProblem, bound: float, away: float, end: float) -> float:
+def _find_second_point(problem: TotalProblem, bound: float, direction: float, end: float) -> float:
     """Return a point toward ``end`` from which the error no longer falls, at the smallest tested distance from T."""
     # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
-        whole_steps, relative = away * 2.0**exponent, away * 2.0 ** (exponent - 52)
+        whole_steps, relative = direction * 2.0**exponent, direction * 2.0 ** (exponent - 52)
         point = bound + whole_steps if problem.is_integer else bound * (1.0 + relative)
-        if (end - point) * away <= 0.0:
+        if (end - point) * direction <= 0.0:
             break
-        slope = _slope(problem, point, problem.amounts.excess(point), problem.amounts.users_above(point))
-        if slope * away >= 0.0:
+        slope = _compute_slopes(
+            problem, point, problem.amounts.excess(point), problem.amounts.users_above(point)
+        )
+        if slope * direction >= 0.0:
             return point
     return end
 
@@ -406,21 +410,23 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     """Write the sentence on how the search ended, and whether a release is useful."""
     if problem.amounts.total == 0.0:
         return "All totals are 0."
-    rank = critical_rank(problem)
-    too_few = problem.amounts.largest_at_rank(rank) == 0.0
-    users = wording.counted(rank, "user")
+    rank = compute_critical_rank(problem)
+    has_too_few_users = problem.amounts.largest_at_rank(rank) == 0.0
+    users_text = wording.counted(rank, "user")
     if problem.measure is Measure.BOUND:
-        if too_few:
-            return f"Nothing useful can be released: it takes at least {users} with a positive total."
+        if has_too_few_users:
+            return f"Nothing useful can be released: it takes at least {users_text} with a positive total."
         return f"Exact: the total of rank {rank:,} from the top."
     if max_total == 0.0:
         return "Nothing useful can be released: publishing 0 has a smaller error."
-    if too_few:
-        return f"Of little use: it takes about {users} with a positive total."
+    if has_too_few_users:
+        return f"Of little use: it takes about {users_text} with a positive total."
     return "Exact: bisection over the totals, then a root."
 
 
-def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> tuple[float, float]:
+def compute_error_interval(
+    problem: TotalProblem, bound: float, coverage: float = 0.95
+) -> tuple[float, float]:
     """Return an interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
 
     Returns:
@@ -434,7 +440,7 @@ def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) 
     return -bias - half_width, -bias + half_width
 
 
-def short_bound(problem: TotalProblem, best: float) -> float:
+def find_short_bound(problem: TotalProblem, best: float) -> float:
     """Round the best bound to few digits, because the exact value is often equal to one user's total.
 
     The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
@@ -451,24 +457,26 @@ def short_bound(problem: TotalProblem, best: float) -> float:
     return round_to_few_digits(best, lambda bounds: measure_errors(problem, bounds))
 
 
-def round_to_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:
+def round_to_few_digits(best: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
     """Return the shortest decimal beside a best bound on a total; see `short_bound`.
 
     Args:
         best: The best bound, at least 0.
-        error: Root error, or any measure in the totals' unit, at bounds of shape (k,); shape (k,).
+        compute_errors: Root error, or any measure in the totals' unit, at bounds of shape (k,); shape (k,).
     """
     if best == 0.0:
         return best
-    limit = float(error(np.array([best]))[0]) * (1.0 + SHORT_COST)
+    limit = float(compute_errors(np.array([best]))[0]) * (1.0 + SHORT_COST)
     exact = Decimal(best)
     for digits in range(1, 5):
         step = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
-        down = exact.quantize(step, ROUND_FLOOR)
-        near = np.array([float(down), float(down if down == exact else down + step)])
-        candidate_errors = error(near)
+        rounded_down = exact.quantize(step, ROUND_FLOOR)
+        candidate_bounds = np.array(
+            [float(rounded_down), float(rounded_down if rounded_down == exact else rounded_down + step)]
+        )
+        candidate_errors = compute_errors(candidate_bounds)
         if float(candidate_errors.min()) <= limit:
-            return float(near[int(np.argmin(candidate_errors))])
+            return float(candidate_bounds[int(np.argmin(candidate_errors))])
     return best
 
 
@@ -477,7 +485,7 @@ def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> tup
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
     """
-    best = optimal_bound(problem)
+    best = find_optimal_bound(problem)
     # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
     largest = problem.amounts.largest
     return weights.find_interval_within(

@@ -68,7 +68,7 @@ class Summed(Option):
 MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
 
 
-def _end_of_totals(label: str) -> Any:
+def _declare_range_end(label: str) -> Any:
     """Declare the field of an end of the range of totals."""
     name = label[:1].lower() + label[1:]
     return of_values.number(None, label, name=name, placeholder="proposed", width=150, place=LINE)
@@ -95,9 +95,9 @@ class TotalParameters(Parameters):
     own_bound: float | None = own_bound(placeholder="optional", width=180)
     """A bound you use today, per user."""
     # It bounds totals of a column, so it can have been read off only where there were values.
-    lower: float | None = _end_of_totals("Lowest total L")
+    lower: float | None = _declare_range_end("Lowest total L")
     """Smaller totals count as this; empty for a proposal."""
-    upper: float | None = _end_of_totals("Highest total U")
+    upper: float | None = _declare_range_end("Highest total U")
     """Larger totals count as this; empty for a proposal."""
     # Whoever moves it until its curve touches the best one has read it off the data.
     own_share: float = of_data.number(
@@ -135,7 +135,7 @@ class TotalParameters(Parameters):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(f"lower must not lie above upper; got {low} and {high}")
 
-    def problem(self, amounts: Amounts) -> TotalProblem:
+    def build_problem(self, amounts: Amounts) -> TotalProblem:
         """Build the problem on given totals; a bound on rows is whole."""
         is_integer = self.summed is Summed.ROWS
         return TotalProblem(
@@ -155,18 +155,18 @@ class UserTotals:
 
     Attributes:
         amounts: Totals of at least 0, grouped; None where there are none.
-        signed: One total per user, some negative, shape (num_users,); None where all are at least 0.
-        column: The column that was added up; empty for rows.
-        refusal: Why there are no ``amounts``, a sentence; empty where there are.
+        signed_totals: One total per user, some negative, shape (num_users,); None where all are at least 0.
+        column_name: The column that was added up; empty for rows.
+        refusal_sentence: Why there are no ``amounts``, a sentence; empty where there are.
     """
 
     amounts: Amounts | None
-    signed: FloatArray | None = None
-    column: str = ""
-    refusal: str = ""
+    signed_totals: FloatArray | None = None
+    column_name: str = ""
+    refusal_sentence: str = ""
 
 
-def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
+def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     """Return the total of every user: their rows, or the sum of their values; or why there is none.
 
     Negative values are fine as long as no user's total is negative: only totals are bounded.
@@ -174,23 +174,25 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if summed is Summed.ROWS:
         return UserTotals(Amounts.from_histogram(dataset.histogram))
     if dataset.totals is not None and dataset.totals.column:
-        return UserTotals(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
+        return UserTotals(Amounts.from_totals(dataset.totals), column_name=dataset.totals.column)
     if dataset.values is None:
-        refusal = "These data have no column of values to add up."
+        refusal_sentence = "These data have no column of values to add up."
         if dataset.release is not None:
-            refusal = "A DP release holds only how many users have how many rows, and no values."
-        return UserTotals(None, refusal=refusal)
-    column = dataset.values.column
+            refusal_sentence = "A DP release holds only how many users have how many rows, and no values."
+        return UserTotals(None, refusal_sentence=refusal_sentence)
+    column_name = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sums_per_user(dataset.values)
         absolute_sum = float(np.abs(sums).sum())
     if not np.isfinite(absolute_sum):
-        return UserTotals(None, column=column, refusal="The totals are too large to add up.")
+        return UserTotals(
+            None, column_name=column_name, refusal_sentence="The totals are too large to add up."
+        )
     if sums.min() >= 0.0:
-        return UserTotals(Amounts.from_totals(sums), column=column)
-    negative = int(np.sum(sums < 0.0))
-    refusal = (
-        f"{negative:,} of {wording.counted(sums.size, 'user')} {wording.agreeing(negative, 'has', 'have')} a negative "
-        f"total; the smallest is {sums.min():,.4g}. {SIGNED_REMEDY}."
+        return UserTotals(Amounts.from_totals(sums), column_name=column_name)
+    num_negative = int(np.sum(sums < 0.0))
+    refusal_sentence = (
+        f"{num_negative:,} of {wording.counted(sums.size, 'user')} {wording.agreeing(num_negative, 'has', 'have')} a "
+        f"negative total; the smallest is {sums.min():,.4g}. {SIGNED_REMEDY}."
     )
-    return UserTotals(None, sums, column, refusal)
+    return UserTotals(None, sums, column_name, refusal_sentence)

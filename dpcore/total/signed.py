@@ -11,7 +11,13 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total.nonnegative import TotalErrors, TotalProblem, build_errors, optimal_bound, short_bound
+from dpcore.total.nonnegative import (
+    TotalErrors,
+    TotalProblem,
+    build_errors,
+    find_optimal_bound,
+    find_short_bound,
+)
 
 
 @dataclass(frozen=True)
@@ -23,16 +29,16 @@ class ClippedSum:
         high: U.
         bias: sum_i clip(x_i, L, U) - x_i, of either sign: what is cut at one end may make up for the other.
         errors: The errors, each of shape (); they depend on the size of the bias alone, as the noise is symmetric.
-        users_below: Users with less than L.
-        users_above: Users with more than U.
+        num_users_below: Users with less than L.
+        num_users_above: Users with more than U.
     """
 
     low: float
     high: float
     bias: float
     errors: TotalErrors
-    users_below: int
-    users_above: int
+    num_users_below: int
+    num_users_above: int
 
     @property
     def sensitivity(self) -> float:
@@ -46,11 +52,11 @@ class SignedProblem:
 
     Attributes:
         totals: One total per user, shape (num_users,).
-        sizes: The problem of the sizes |x_i|, by the paper's bound.
+        size_problem: The problem of the sizes |x_i|, by the paper's bound.
     """
 
     totals: FloatArray
-    sizes: TotalProblem
+    size_problem: TotalProblem
 
     @classmethod
     def from_totals(
@@ -84,9 +90,9 @@ class SignedProblem:
         itself can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`),
         because the exact value equals one user's total.
         """
-        return short_bound(self.sizes, optimal_bound(self.sizes))
+        return find_short_bound(self.size_problem, find_optimal_bound(self.size_problem))
 
-    def symmetric_errors(self, bounds: npt.ArrayLike) -> TotalErrors:
+    def compute_symmetric_errors(self, bounds: npt.ArrayLike) -> TotalErrors:
         """Compute the errors of clipping to [-T, T], for T >= 0 of any shape.
 
         Returns:
@@ -106,4 +112,4 @@ class SignedProblem:
 
     def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
         """Compute the errors of bounds T from the size of their bias."""
-        return build_errors(self.sizes.noise, bounds, bias)
+        return build_errors(self.size_problem.noise, bounds, bias)

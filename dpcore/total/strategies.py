@@ -77,13 +77,13 @@ class StrategyCurves:
         epsilons: Shape (e,).
         strategies: The strategies, s of them.
         bounds: T that each chooses, shape (s, e), in the totals' unit.
-        relative_error: E|release - sum| / sum, shape (s, e), no unit.
+        relative_errors: E|release - sum| / sum, shape (s, e), no unit.
     """
 
     epsilons: FloatArray
     strategies: tuple[Strategy, ...]
     bounds: FloatArray
-    relative_error: FloatArray
+    relative_errors: FloatArray
 
 
 @dataclass(frozen=True)
@@ -93,18 +93,18 @@ class StrategyPoints:
     Attributes:
         epsilons: Shape (e,).
         strategies: The strategies, s of them.
-        relative_error: Mean of |release - sum| / sum over the runs, shape (s, e); NaN where not run.
-        standard_error: Its estimated standard deviation, shape (s, e); NaN where not run.
+        relative_errors: Mean of |release - sum| / sum over the runs, shape (s, e); NaN where not run.
+        standard_errors: Its estimated standard deviation, shape (s, e); NaN where not run.
         num_runs: Runs per point.
-        cancelled: Whether it was stopped before all points were run.
+        is_cancelled: Whether it was stopped before all points were run.
     """
 
     epsilons: FloatArray
     strategies: tuple[Strategy, ...]
-    relative_error: FloatArray
-    standard_error: FloatArray
+    relative_errors: FloatArray
+    standard_errors: FloatArray
     num_runs: int
-    cancelled: bool
+    is_cancelled: bool
 
 
 def _choose_bounds(
@@ -115,13 +115,13 @@ def _choose_bounds(
     bounds = np.empty((len(strategies), epsilons.size))
     for row, strategy in enumerate(strategies):
         if strategy.share is None:
-            bounds[row] = [nonnegative.optimal_bound(p) for p in problems]
+            bounds[row] = [nonnegative.find_optimal_bound(p) for p in problems]
         else:
             bounds[row] = problem.amounts.quantile(strategy.share)
     return bounds, bounds * np.array([p.unit_noise for p in problems])
 
 
-def strategy_curves(
+def compute_strategy_curves(
     problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy] = PAPER_STRATEGIES
 ) -> StrategyCurves:
     """Compute the exact relative error of each strategy against epsilon.
@@ -159,20 +159,20 @@ def simulate_strategies(
     """
     e = np.asarray(epsilons, dtype=np.float64)
     bounds, scales = _choose_bounds(problem, e, strategies)
-    mean, spread = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
+    mean_errors, standard_errors = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
     draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
-    cancelled = False
-    for done, index in enumerate(np.ndindex(bounds.shape)):
+    is_cancelled = False
+    for num_done, index in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
-            cancelled = True
+            is_cancelled = True
             break
         # Less the sum itself: noise, and what the bound cuts away.
         deviations = draw(0.0, scales[index], size=num_runs) - problem.amounts.excess(bounds[index])
         error = np.abs(deviations) / problem.amounts.total
-        mean[index], spread[index] = error.mean(), error.std(ddof=1) / np.sqrt(num_runs)
-        progress((done + 1) / bounds.size)
-    return StrategyPoints(e, tuple(strategies), mean, spread, int(num_runs), cancelled)
+        mean_errors[index], standard_errors[index] = error.mean(), error.std(ddof=1) / np.sqrt(num_runs)
+        progress((num_done + 1) / bounds.size)
+    return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)
 
 
 PAPER = "Amin et al. 2019"
@@ -184,17 +184,17 @@ EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 
 
 @functools.lru_cache(maxsize=8)
-def _ratings(seed: int) -> Amounts:
+def _draw_ratings(seed: int) -> Amounts:
     """Draw the numbers of ratings of simulated users, like those of MovieLens 20M."""
     return Amounts.from_histogram(LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram())
 
 
-def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
+def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
     """Compute the expected relative error of the released number of ratings under each bound."""
-    curves = strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
+    curves = compute_strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
     return {
         strategy.key: float(error)
-        for strategy, error in zip(PAPER_STRATEGIES, curves.relative_error[:, 0], strict=True)
+        for strategy, error in zip(PAPER_STRATEGIES, curves.relative_errors[:, 0], strict=True)
     }
 
 
@@ -216,7 +216,7 @@ FIGURES = (
             Line(strategy.key, name, strategy.style, strategy.symbol)
             for strategy, name in zip(PAPER_STRATEGIES, LINE_NAMES, strict=True)
         ),
-        lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),
+        lambda epsilon, seed: compute_relative_errors(_draw_ratings(seed), epsilon),
         5,
         "The paper prints no numbers; its claim holds.",
     ),

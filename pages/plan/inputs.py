@@ -63,7 +63,7 @@ def _draw_editor() -> None:
     if editor_key not in state:
         # The editor forgets its edits where it is not drawn; then it starts from what they led to.
         state[base_key] = state[text]
-    edited = st.data_editor(
+    edited_frame = st.data_editor(
         build_frame(state[base_key]),
         num_rows="dynamic",
         hide_index=True,
@@ -86,7 +86,7 @@ def _draw_editor() -> None:
         alt="Released numbers, wanted errors and weights",
     )
     st.caption("The last, empty row adds a line.")
-    state[text] = state[QUESTION.key("written")] = write_lines(edited)
+    state[text] = state[QUESTION.key("written")] = write_lines(edited_frame)
 
 
 def build_frame(text: str) -> pd.DataFrame:

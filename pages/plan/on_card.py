@@ -67,12 +67,12 @@ def draw(card: Answer, key: str) -> None:
         icon=QUESTION.icon,
         type="tertiary",
         help=" ".join((advice, *describe_differences(card))),
-        on_click=_add,
+        on_click=_add_lines,
         args=(new_lines,),
     )
 
 
-def _add(new_lines: tuple[str, ...]) -> None:
+def _add_lines(new_lines: tuple[str, ...]) -> None:
     """Add the lines that the plan lacks to its text."""
     key = QUESTION.key("lines")
     text = (st.session_state.get(key) or "").strip("; ")

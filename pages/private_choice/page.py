@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.code.forms import summed_column
+from dpcore.code.forms import find_summed_column
 from dpcore.common import wording
 from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
@@ -102,7 +102,7 @@ class PrivatePage(Page):
         def name_the_sum(unused: Collection[str]) -> bool:
             """Show which sum the bound is for, if it is for one; return False, as no field was drawn."""
             if "margin" not in unused:
-                column = summed_column(dataset)
+                column = find_summed_column(dataset)
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 

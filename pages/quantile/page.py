@@ -40,8 +40,8 @@ class QuantilePage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-        shares = dataset is session.dataset()
-        fields.start(QUESTION, shares)
+        shares_dataset = dataset is session.dataset()
+        fields.start(QUESTION, shares_dataset)
         _fill_empty_fields(dataset)
         state, key = st.session_state, QUESTION.key
 
@@ -60,7 +60,7 @@ class QuantilePage(Page):
             return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
-            QUESTION, slots, is_hidden=is_unused, ask_first=ask_range, shares_settings=shares
+            QUESTION, slots, is_hidden=is_unused, ask_first=ask_range, shares_settings=shares_dataset
         )
         # Warn if many values lie where no answer can fall.
         if parameters is not None and parameters.answer_range is not None and dataset.values is not None:

@@ -17,7 +17,7 @@ def answer(dataset: Dataset, parameters: StartParameters) -> str:
     at_bound, at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
     high_noise, low_noise, lost_rows = (
         wording.percent(float(rows) / tradeoff.num_rows)
-        for rows in (at_bound.noise, at_best.noise, at_best.bias)
+        for rows in (at_bound.mean_noise, at_best.mean_noise, at_best.bias)
     )
     cut_users = wording.counted(tradeoff.histogram.users_above(best), "user")
     noises = f"{high_noise} of every count, at {wording.number(best)} only {low_noise}"

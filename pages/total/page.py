@@ -8,9 +8,9 @@ from dpcore.answer import Answer, Plot
 from dpcore.answer.section import Cached
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
-from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, refused_answer
+from dpcore.total.answer import SignedSolution, build_answer, build_refused_answer, explain_refusal
 from dpcore.total.answer.answer import solve_beside_page
-from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
+from dpcore.total.parameters import Summed, TotalParameters, UserTotals, compute_user_totals
 from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.render import question_page
@@ -19,13 +19,22 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 from pages.total.question import QUESTION
 
-REPORTED = ("mechanism", "delta", "summed", "objective", "own_bound", "lower", "upper", "highest_total")
+REPORTED_FIELDS = (
+    "mechanism",
+    "delta",
+    "summed",
+    "objective",
+    "own_bound",
+    "lower",
+    "upper",
+    "highest_total",
+)
 
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
     totals: UserTotals = cache.compute(
-        Cached(user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
+        Cached(compute_user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
     )
     return totals
 
@@ -43,7 +52,7 @@ class TotalPage(Page):
 
         def is_hidden(name: str) -> bool:
             """Return True for the ends of a range if no total is negative."""
-            return name in ("lower", "upper") and compute_totals(dataset).signed is None
+            return name in ("lower", "upper") and compute_totals(dataset).signed_totals is None
 
         return question_page.read_inputs(QUESTION, slots, is_hidden=is_hidden)
 
@@ -56,9 +65,9 @@ class TotalPage(Page):
             st.info(plain(reason, 400), icon=":material/info:")
             if totals.amounts is None:
                 session.draw_data_link("Upload values")
-        if totals.column and dataset.is_private:
+        if totals.column_name and dataset.is_private:
             with slots.answer:
-                cards.draw_answer(refused_answer(dataset, parameters, totals.column), "total_card")
+                cards.draw_answer(build_refused_answer(dataset, parameters, totals.column_name), "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
@@ -76,7 +85,7 @@ class TotalPage(Page):
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the simulation asks for."""
-        return REPORTED if is_signed(answer) else (*REPORTED, "own_share")
+        return REPORTED_FIELDS if is_signed(answer) else (*REPORTED_FIELDS, "own_share")
 
     def reads_rows(self, answer: Answer) -> bool:
         """Return True if values are added up."""

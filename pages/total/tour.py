@@ -9,24 +9,24 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
-from dpcore.total.parameters import TotalParameters, user_totals
+from dpcore.total.parameters import TotalParameters, compute_user_totals
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
 def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
     """Return the best bound on rows."""
-    amounts = user_totals(dataset, parameters.summed).amounts
+    amounts = compute_user_totals(dataset, parameters.summed).amounts
     assert amounts is not None  # Rows are never negative.
-    return total.best_bound(parameters.problem(amounts))
+    return total.best_bound(parameters.build_problem(amounts))
 
 
 def answer(dataset: Dataset, parameters: TotalParameters) -> str:
     """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
     current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     return (
-        f"**{wording.counted(current.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "
-        f"{wording.number(current.max_total)}. Raising it by 1 saves one row per user above it and costs 1/ε = "
+        f"**{wording.counted(current.num_users_affected, 'user')}**: it falls from {wording.number(first.max_total)} "
+        f"to {wording.number(current.max_total)}. Raising it by 1 saves one row per user above it and costs 1/ε = "
         f"{wording.number(1.0 / parameters.epsilon)} rows of noise."
     )
 

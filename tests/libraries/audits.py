@@ -51,7 +51,7 @@ def check(
     base = audit.run(text, audit.table(*audit.ROWS), folder, silenced)
     assert base.ending == "0"
     problems = {}
-    for neighbour, content in audit.neighbours(read.public_counts).items():
+    for neighbour, content in audit.neighbours(read.has_public_counts).items():
         if neighbour not in tables:
             continue
         seen = audit.run(text, content, folder, silenced)
@@ -66,8 +66,8 @@ def check(
         if title not in tables:
             continue
         seen = audit.run(text, content, folder, silenced)
-        problems[title] = "" if read.public_counts else audit.difference(nobody, seen)
-        if not seen.ending.startswith("0" if not read.public_counts else ("0", "SystemExit")):
+        problems[title] = "" if read.has_public_counts else audit.difference(nobody, seen)
+        if not seen.ending.startswith("0" if not read.has_public_counts else ("0", "SystemExit")):
             problems[title] = f"it ends with {seen.ending}"
     assert not any(problems.values()), "\n".join(
         f"{at}: {problem}" for at, problem in problems.items() if problem

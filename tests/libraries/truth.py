@@ -209,7 +209,7 @@ def _mean(chosen: Choice) -> Truth:
     kept = COPIES * math.fsum(_weight(chosen, _size(user)) for user in USERS)
     ratio = COPIES * math.fsum(sums) / kept
     sampling = _off(variances, bound * half) if any(variances) else 0.0
-    if chosen.public_counts:
+    if chosen.has_public_counts:
         off = (sampling + _noise(chosen, 2.0 * bound * half)) / kept
     else:
         # Half of the budget each, or one budget for two sums of twice the sensitivity.
@@ -305,7 +305,7 @@ def _quantiles(chosen: Choice) -> Truth:
     sampling = _off([float(variances.max())], most) if np.any(variances) else 0.0
     # The coarsest of the mechanisms is a tree of four levels with sixteen children each, whose counts are all noisy
     # and share the budget of one quantile.
-    noise = 4 * 16 * 4 * most / chosen.per_quantile * SURE
+    noise = 4 * 16 * 4 * most / chosen.epsilon_per_quantile * SURE
     cell = (high - low) / 2000  # plain Python's candidates
     ends = []
     for q in chosen.quantiles:

@@ -9,7 +9,7 @@ from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, build_forms, fields_of_data
+from dpcore.code.forms import CodeChoice, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none
@@ -195,7 +195,7 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     """Build the program of the best cap; None if there is none."""
     if solution.cap is None or dataset is None:
         return None
-    settings = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
+    settings = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
     cap = solution.cap.cap
     form_name = f"Cap per owner, {wording.counted(cap, 'record')}"
     return build_forms(

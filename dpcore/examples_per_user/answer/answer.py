@@ -65,7 +65,7 @@ def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the share of examples kept, and the sampling rate, over G."""
-    candidates = solution.comparison.candidates[Sampling.EXAMPLES]
+    candidates = solution.comparison.candidates_by_sampling[Sampling.EXAMPLES]
     bounds, shares, rates = (_make_column(candidates, name) for name in ("bound", "kept_share", "rate"))
     return Plot(
         "examples-kept",
@@ -98,7 +98,7 @@ def _make_column(candidates: Sequence[Candidate], name: str, column_name: str = 
 def _make_curves(solution: ExamplesSolution, name: str, is_shaded: bool = True) -> list[Curve]:
     """Make a curve of one quantity per way of sampling, at r as entered; shaded from r = 0 to 1."""
     curves = []
-    for sampling, candidates in solution.comparison.candidates.items():
+    for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{name}"
         ends: dict[str, Any] = {"is_shaded": is_shaded}
         for field, suffix, similarity in (
@@ -149,21 +149,21 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
     numbers = [
         Number(
             "Records kept",
-            wording.number(selection.count),
+            wording.number(selection.num_kept),
             f"of {wording.number(selection.ownership.num_records)}",
-            value=selection.count,
+            value=selection.num_kept,
         ),
         Number(
             "No choice keeps more than",
-            wording.number(selection.at_most),
+            wording.number(selection.max_records),
             "proved",
             "By the prices of a linear program, in whole numbers.",
-            selection.at_most,
+            selection.max_records,
             key="at_most",
         ),
     ]
-    if parameters.batch_size <= selection.count:
-        rate = min(float(f"{parameters.batch_size / selection.count:.3g}"), 1.0)
+    if parameters.batch_size <= selection.num_kept:
+        rate = min(float(f"{parameters.batch_size / selection.num_kept:.3g}"), 1.0)
         zeroed_multiplier, replaced_multiplier = (
             bound_multiplier(
                 selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps, is_replaced
@@ -190,23 +190,27 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
 
 def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     """Tabulate the records by number of owners."""
-    num_owners = selection.ownership.owners
+    num_owners = selection.ownership.num_owners
     record_counts = np.bincount(num_owners)
     kept_counts = np.bincount(num_owners[selection.is_kept], minlength=record_counts.size)
-    distinct = np.flatnonzero(record_counts)
-    columns = {"Owners": distinct, "Records": record_counts[distinct], "Kept": kept_counts[distinct]}
+    distinct_numbers = np.flatnonzero(record_counts)
+    columns = {
+        "Owners": distinct_numbers,
+        "Records": record_counts[distinct_numbers],
+        "Kept": kept_counts[distinct_numbers],
+    }
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {name: values.tolist() for name, values in columns.items()}
 
 
 def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
     """Solve with the quick bound on the noise, and search for the exact noise of the chosen bound."""
-    quick: ExamplesSolution = yield section.Cached(
+    quick_solution: ExamplesSolution = yield section.Cached(
         solve_quickly, (dataset.histogram, parameters), num_kept=32
     )
-    arguments = quick.noise_arguments
+    arguments = quick_solution.noise_arguments
     if arguments is None:
-        return section.SearchResult(quick)
+        return section.SearchResult(quick_solution)
     noise: section.SearchResult = yield section.Search(
         "exact_job",
         arguments,
@@ -219,9 +223,11 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
         is_measured=False,
     )
     if noise.stage is not Stage.FINAL:
-        return section.SearchResult(quick.with_noise(None), noise.stage)
+        return section.SearchResult(quick_solution.with_noise(None), noise.stage)
     # Stopped or failed: the quick bound is what there is.
-    return section.SearchResult(quick if noise.value is None else quick.with_noise(noise.value))
+    return section.SearchResult(
+        quick_solution if noise.value is None else quick_solution.with_noise(noise.value)
+    )
 
 
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -266,7 +272,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     if selection is None:
         return
     yield section.Numbers(build_numbers(selection, answer.parameters))
-    if answer.parameters.batch_size > selection.count:
+    if answer.parameters.batch_size > selection.num_kept:
         yield section.Note("B is more than the records kept.")
     yield PROTECTS
     alt = "Records by number of owners"
@@ -352,7 +358,7 @@ def build_answer(
 def _write_candidates(solution: ExamplesSolution, dataset: Dataset) -> str:
     """Write the table of all bounds, both ways."""
     columns = {}
-    for sampling, candidates in solution.comparison.candidates.items():
+    for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         columns["bound"] = collect_values(candidates, "bound")
         for name in ("kept_share", "rate", "multiplier", "noise", "error"):
             columns[f"{sampling.value}_{name}"] = collect_values(candidates, name)

@@ -62,8 +62,10 @@ class ExamplesSolution:
         """Return the solution with the exact noise of the best bound; None if it is not known yet."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick = self.comparison.best
-        best = evaluate_candidate(self.histogram, self.parameters, quick.sampling, quick.bound, sigma)
+        quick_candidate = self.comparison.best
+        best = evaluate_candidate(
+            self.histogram, self.parameters, quick_candidate.sampling, quick_candidate.bound, sigma
+        )
         assert best is not None
         return replace(self, best=best, stage=Stage.FINAL)
 
@@ -127,7 +129,7 @@ def write_headline(solution: ExamplesSolution) -> str:
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline."""
     sentences = []
-    if too_small := solution.comparison.too_small:
+    if too_small := solution.comparison.too_small_bounds:
         bounds_text = f"G = {too_small[0]}"
         if len(too_small) > 1:
             bounds_text = f"G from {too_small[0]} to {wording.number(too_small[-1])}"
@@ -149,9 +151,9 @@ def _format_multiplier(candidate: Candidate) -> str:
     return f"{prefix}{wording.number(round_up(candidate.multiplier), 4)}"
 
 
-def round_up(multiplier: float, digits: int = 4) -> float:
+def round_up(multiplier: float, num_digits: int = 4) -> float:
     """Round the noise multiplier up, for the page and for programs."""
-    return float(format_rounded_up(multiplier, digits))
+    return float(format_rounded_up(multiplier, num_digits))
 
 
 def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
@@ -232,7 +234,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         sentences[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = text
     best_candidates = [
         min(candidates, key=lambda candidate: candidate.error)
-        for candidates in solution.comparison.candidates.values()
+        for candidates in solution.comparison.candidates_by_sampling.values()
     ]
     best_texts = [
         f"{SAMPLING_PHRASES[candidate.sampling]}: G = {wording.number(candidate.bound)}, noise multiplier "

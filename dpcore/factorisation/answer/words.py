@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -261,7 +261,9 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     if verdict is not None and verdict.is_worth_it:
         return None
     parameters, limits = solution.parameters, solution.parameters.limits
-    base = {"group_column": "item", "value_column": "rating"} if dataset is None else fields_of_data(dataset)
+    base = (
+        {"group_column": "item", "value_column": "rating"} if dataset is None else list_data_fields(dataset)
+    )
     base |= {"disclosure": solution.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     bounds = {
         "max_groups": parameters.max_items,

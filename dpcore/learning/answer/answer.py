@@ -7,7 +7,7 @@ from dataclasses import asdict
 from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import build_forms, cap_form, fields_of_data
+from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
 from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
@@ -129,7 +129,9 @@ def build_answer(
         facts=write_facts(final_solution, parameters.own_bound),
         proofs=(("Bound", choice.certificate, choice.stop_reason),),
         code=build_forms(
-            parameters.epsilon, fields_of_data(dataset), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
+            parameters.epsilon,
+            list_data_fields(dataset),
+            [(name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})],
         ),
         near_optimal=describe_near_optimal(final_solution),
         parameters=parameters,

@@ -17,7 +17,15 @@ from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
+from dpcore.code.forms import (
+    CodeChoice,
+    Form,
+    Forms,
+    build_forms,
+    list_data_fields,
+    name_cap_form,
+    name_smooth_form,
+)
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
@@ -390,10 +398,10 @@ def write_bound_forms(
     row_weight, user_weight = growth.coefficients(smooth)
     weights = {"weight_of_rows": row_weight, "weight_of_users": user_weight, "user_share": growth.user_share}
     forms: list[Form] = [
-        (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
-        (smooth_form(smooth), Quantity.MEAN, {"threshold": smooth, **weights}),
+        (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
+        (name_smooth_form(smooth), Quantity.MEAN, {"threshold": smooth, **weights}),
         *further_forms,
     ]
-    base = fields_of_data(dataset) | ends | {"neighbours": relation}
+    base = list_data_fields(dataset) | ends | {"neighbours": relation}
     base |= {"noise": parameters.mechanism, "delta": parameters.delta}
     return build_forms(parameters.epsilon, base, forms)

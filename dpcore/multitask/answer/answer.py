@@ -7,7 +7,13 @@ from typing import Any
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data, one_group_column
+from dpcore.code.forms import (
+    ROWS_OF_THE_FILE,
+    CodeChoice,
+    build_forms,
+    list_data_fields,
+    mark_combined_groups,
+)
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -30,7 +36,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
     base_settings: dict[str, Any] = {"group_column": "task"}
     if dataset is not None and parameters.generator is None:
-        base_settings = fields_of_data(dataset) | one_group_column(dataset)
+        base_settings = list_data_fields(dataset) | mark_combined_groups(dataset)
     base_settings |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     weights_settings: dict[str, Any] = {
         "exponent": rule.exponent,
@@ -38,7 +44,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         # beta is calibrated for them: here it may be twice as large.
         "budget": 2.0 * solution.budgets.exact_budget,
         "inflation": _find_public_inflation(solution),
-        "every_user_full": rule.fit is BudgetFit.FULL,
+        "fills_every_budget": rule.fit is BudgetFit.FULL,
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
     groups_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}

@@ -17,8 +17,8 @@ from dpcore.code.forms import (
     CodeChoice,
     Form,
     build_forms,
-    fields_of_data,
-    one_group_column,
+    list_data_fields,
+    mark_combined_groups,
 )
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
@@ -69,7 +69,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | No
     for vector in sorted(vectors, key=lambda choice: choice.error):
         is_scaled, norm = vector.rule is VectorRule.RADIAL, round_up(vector.max_norm)
         name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
-        forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "scaled": is_scaled}))
+        forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "is_scaled": is_scaled}))
     base = _build_base_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
     return build_forms(parameters.epsilon, base, forms, library)
@@ -97,12 +97,12 @@ def _build_base_options(
     parameters: PerGroupParameters, dataset: Dataset, value_column: str
 ) -> dict[str, Any]:
     """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
-    base: dict[str, Any] = fields_of_data(dataset) | {
+    base: dict[str, Any] = list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
         **ROWS_OF_THE_FILE,
-        **one_group_column(dataset),
+        **mark_combined_groups(dataset),
     }
     if value_column:
         base["value_column"] = value_column

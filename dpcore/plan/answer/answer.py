@@ -56,17 +56,18 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
     epsilons, v = _sample_epsilons(solution, limits)
     plan_curves, equal_curves = (
-        [solution.compute_error_ratios(line, v) for line in split] for split in (lines, solution.equal_split)
+        [solution.compute_error_ratios(line, v) for line in split]
+        for split in (lines, solution.equal_split_lines)
     )
     columns: dict[str, FloatArray] = {"epsilon": epsilons}
     for line, plan_ratios, equal_ratios in zip(lines, plan_curves, equal_curves, strict=True):
         columns[f"{line.label}: error over wanted"] = plan_ratios
         columns[f"{line.label}: at an equal share"] = equal_ratios
-    by_share = sorted(range(len(lines)), key=lambda index: -lines[index].num_parts)
-    visible_lines = list(zip(LINE_STYLES, by_share, strict=False))
-    dotted: dict[str, Any] = {"legend": "Equal shares", "dash": "dot", "width": 1.5, "opacity": 0.7}
+    indices_by_share = sorted(range(len(lines)), key=lambda index: -lines[index].num_parts)
+    visible_lines = list(zip(LINE_STYLES, indices_by_share, strict=False))
+    dotted_options: dict[str, Any] = {"legend": "Equal shares", "dash": "dot", "width": 1.5, "opacity": 0.7}
     items: list[Item] = [  # One after the other: they share an entry of the legend.
-        Curve(f"{lines[index].label}, equal share", epsilons, equal_curves[index], style, **dotted)
+        Curve(f"{lines[index].label}, equal share", epsilons, equal_curves[index], style, **dotted_options)
         for style, index in visible_lines
         if len(lines) > 1
     ]
@@ -101,7 +102,7 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
     labels = [line.label for line in solution.lines]
     shares, equal_shares = (
-        np.array([line.share for line in lines]) for lines in (solution.lines, solution.equal_split)
+        np.array([line.share for line in lines]) for lines in (solution.lines, solution.equal_split_lines)
     )
     bars = [
         Bars("This plan", labels, Column("share", shares), Style.CAP),
@@ -109,8 +110,8 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     ]
     total_amount = float(solution.needed_amounts.sum())
     if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
-        needed = Column("needed_share", solution.needed_amounts / total_amount)
-        bars.append(Bars("What all wanted errors need", labels, needed, Style.SMOOTH))
+        needed_shares = Column("needed_share", solution.needed_amounts / total_amount)
+        bars.append(Bars("What all wanted errors need", labels, needed_shares, Style.SMOOTH))
     largest_line, largest_share = int(np.argmax(shares)), wording.percent(float(shares.max()))
     limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
     return Plot(

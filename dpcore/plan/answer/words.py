@@ -59,7 +59,7 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
 
 def _describe_most_expensive(solution: PlanSolution) -> str:
     """Describe the line that needs most of the budget."""
-    label, needed_amount = solution.lines[solution.most_expensive].label, solution.needed_amounts.max()
+    label, needed_amount = solution.lines[solution.most_expensive_index].label, solution.needed_amounts.max()
     if math.isinf(needed_amount):
         return f"**Never reached:** {label}, even without noise."
     if needed_amount == 0.0:
@@ -71,7 +71,7 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the least epsilon for all target errors, the size of the errors, and each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
-    size, equal_split_size = map(solution.summarise_errors, (solution.lines, solution.equal_split))
+    size, equal_split_size = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
     name, help = "Largest error", "The largest error over wanted error."
     if solution.parameters.objective is Objective.SUM:
         name, help = "Errors", "Root of the weighted mean square of error over wanted error."
@@ -147,7 +147,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
         "bound": [_describe_bound(line) for line in lines],
         "error": [("✓ " if line.is_reached else "") + format_error(line, line.error) for line in lines],
         "wanted": [format_error(line, line.planned.target_error) for line in lines],
-        "equal split": [format_error(line, line.error) for line in solution.equal_split],
+        "equal split": [format_error(line, line.error) for line in solution.equal_split_lines],
         "reached at ε =": [
             "never" if math.isinf(epsilon) else format_rounded_up(epsilon, 3) if epsilon else "any"
             for epsilon in solution.reaching_epsilons
@@ -167,7 +167,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         )
     if len(solution.lines) > 1:
         extra_error = max(solution.equal_split_factor - 1.0, 0.0)
-        num_reached = sum(line.is_reached for line in solution.equal_split)
+        num_reached = sum(line.is_reached for line in solution.equal_split_lines)
         sentences["Equal split"] = (
             f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
             f"{num_reached} of {len(solution.lines)} are as wanted."
@@ -248,25 +248,25 @@ RULES = {
 def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     """Describe the plan, line by line."""
     parameters = solution.parameters
-    names = ", ".join(line.label for line in solution.lines)
+    names_text = ", ".join(line.label for line in solution.lines)
     budget = solution.budget
-    noise = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
-    noise += f" by {choose_library(parameters.program, parameters.mechanism).value}"
-    outcomes = [
+    noise_text = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
+    noise_text += f" by {choose_library(parameters.program, parameters.mechanism).value}"
+    outcome_texts = [
         ", and 0 was published" if line.is_dropped else f" under a bound of {wording.number(line.bound, 6)}"
         for line in solution.lines
     ]
     shares_text = "; ".join(
         f"{line.label} got {wording.percent(line.share)}{outcome}"
-        for line, outcome in zip(solution.lines, outcomes, strict=True)
+        for line, outcome in zip(solution.lines, outcome_texts, strict=True)
     )
-    sentence = f"One budget was divided, and {noise} added to each release"
-    release_text = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
+    noise_sentence = f"One budget was divided, and {noise_text} added to each release"
+    release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
         guarantee=write_guarantee(release_text, budget.epsilon, NEIGHBOURS, budget.delta or 0.0),
-        sentences=f"{sentence}: {shares_text}.",
-        public_sentences=f"{sentence}.",
+        sentences=f"{noise_sentence}: {shares_text}.",
+        public_sentences=f"{noise_sentence}.",
         disclosure=dataset.provenance,
         rule=RULES[parameters.objective],
         subject_text="The division",

@@ -379,7 +379,7 @@ def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: D
     """Write the headline and the number of a selected bound or quantile."""
     label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit = "rows per user"
-    if column := selection.column or (number is BoundPurpose.SUM and forms.summed_column(dataset)):
+    if column := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
         unit, note = f"{column} per user", note if number is BoundPurpose.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
     elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
@@ -432,16 +432,16 @@ def build_code(
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
     facts, value = selection.facts, selection.value
-    name, bound_fields = forms.cap_form(value), dict[str, Any](max_rows=int(value))
+    name, bound_fields = forms.name_cap_form(value), dict[str, Any](max_rows=int(value))
     if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
-        name, bound_fields = forms.smooth_form(value), {"threshold": value}
+        name, bound_fields = forms.name_smooth_form(value), {"threshold": value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
         program = card_code.forms[0][1]
         assert isinstance(program, Choice)
         return CodeChoice(((name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
-    base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    base = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
@@ -449,7 +449,7 @@ def build_code(
     elif quantity is Quantity.COUNT:
         if delta is not None:
             base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-        if column := selection.column or forms.summed_column(dataset):
+        if column := selection.column or forms.find_summed_column(dataset):
             name, quantity = "Clamp", Quantity.SUM
             bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library

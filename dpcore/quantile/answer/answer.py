@@ -39,7 +39,7 @@ from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, QuantileSolution
-from dpcore.quantile.mechanism import QuantileProblem, assumptions
+from dpcore.quantile.mechanism import QuantileProblem, list_assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from dpcore.quantile.rows import WeightKind
@@ -74,34 +74,38 @@ def sort_rows(
     num_rows = problem.rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
         return problem, None
-    subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
-    return problem, problem.with_subsamples(subsamples)
+    num_subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
+    return problem, problem.with_subsamples(num_subsamples)
 
 
-def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
+def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
     """Return the best bounds of a first answer, from fewer bounds if there are many rows, and from few caps."""
-    rows = few.values.values.size
+    num_rows = few_problem.values.values.size
     num_points, num_caps = (
-        min(max(FIRST_CELLS // (2 * rows * times), 3), limit)
-        for times, limit in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
+        min(max(FIRST_CELLS // (2 * num_rows * times), 3), limit)
+        for times, limit in ((1, SEARCH_POINTS), (few_problem.rows.draws.num_orders, FIRST_CAPS))
     )
-    cap = optimal_bound.best_bound(few, WeightKind.CAP, num_caps, quantiles=quantiles, all_caps=0)
-    if few.program not in WEIGHTED_PROGRAMS:
+    cap = optimal_bound.best_bound(
+        few_problem, WeightKind.CAP, num_caps, quantiles=quantiles, max_tried_caps=0
+    )
+    if few_problem.program not in WEIGHTED_PROGRAMS:
         return Choices(None, cap)
-    return Choices(optimal_bound.best_bound(few, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap)
+    return Choices(
+        optimal_bound.best_bound(few_problem, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap
+    )
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
-    sorted_rows, few = yield Cached(sort_rows, (dataset, base_parameters), num_kept=2)
-    rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
+    sorted_rows, few_problem = yield Cached(sort_rows, (dataset, base_parameters), num_kept=2)
+    num_rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
     problem = sorted_rows.with_changes(neighbours=neighbours, epsilon=epsilon)
     choices = Search(
         "choices",
         parameters.without(*NOT_SEARCHED),
-        lambda progress, should_stop: core.search(problem, parameters.levels, progress, should_stop),
+        lambda progress, should_stop: core.search(problem, parameters.quantile_levels, progress, should_stop),
         "",
         is_complete=lambda choices: not choices.is_cancelled,
         num_kept=KEPT_CHOICES,
@@ -113,8 +117,12 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
 
     def compute_first(choices: Choices | None) -> QuantileSolution:
         """Compute a first answer from few subsamples, and from few bounds if no choices are known."""
-        first = few.with_changes(neighbours=neighbours, epsilon=epsilon)
-        return core.compute(parameters, first, choices or first_choices(first, parameters.levels))
+        first_problem = few_problem.with_changes(neighbours=neighbours, epsilon=epsilon)
+        return core.compute(
+            parameters,
+            first_problem,
+            choices or choose_first_bounds(first_problem, parameters.quantile_levels),
+        )
 
     search = Search(
         "search_job",
@@ -122,11 +130,11 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         compute,
         "Trying bounds on your values",
         search_before=choices,
-        compute_first=None if few is None else compute_first,
+        compute_first=None if few_problem is None else compute_first,
         is_complete=lambda solution: not solution.choices.is_cancelled,
-        num_kept=MAX_KEPT_ANSWERS if rows <= MAX_KEPT_ROWS else 0,
+        num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
         seconds=FIRST_VISIT_SECONDS,
-        later_seconds=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
+        later_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
         is_light=True,
         progress_text_at=DOING_AT,
     )
@@ -152,15 +160,17 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
     limits = yield _choose_values(
         solution, "where", lambda limits: plots.plot_density(solution, dataset, limits)
     )
-    outside = 1.0 - min(float(output.cdf(limits[1]) - output.cdf(limits[0])) for output in solution.outputs)
-    if outside > 0.05:
-        share = wording.percent(outside)
-        yield Note(f"{share} of the answers fall outside: widen *Values shown*.")
+    outside_share = 1.0 - min(
+        float(output.cdf(limits[1]) - output.cdf(limits[0])) for output in solution.outputs
+    )
+    if outside_share > 0.05:
+        share_text = wording.percent(outside_share)
+        yield Note(f"{share_text} of the answers fall outside: widen *Values shown*.")
 
 
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
     """Build a plot over a range of values that the user can change."""
-    initial, widest = core.find_shown_range(solution)
+    initial, widest = core.find_shown_ranges(solution)
     key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
     return Window(draw, initial, widest, key, "Values shown", "From and to")
 
@@ -177,8 +187,14 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     errors = yield Search(
         "poorer_job",
         (parameters.without(*NOT_SEARCHED), weighting, bound, change),
-        lambda progress, should_stop: optimal_bound.base_errors(
-            solution.problem, bases, weighting, bound, progress, should_stop, quantiles=parameters.levels
+        lambda progress, should_stop: optimal_bound.compute_base_errors(
+            solution.problem,
+            bases,
+            weighting,
+            bound,
+            progress,
+            should_stop,
+            quantiles=parameters.quantile_levels,
         ),
         "Trying poorer bases",
         seconds=0.0,
@@ -194,10 +210,10 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
     """Show the paper's bound, from counts alone."""
-    counts = "private" if answer.parameters.protects_users else "public"
+    disclosure_text = "private" if answer.parameters.protects_users else "public"
     yield (
         "With probability 1 − 2γ the weighted rank of the answer is within this bound of q. It uses the rows per user "
-        f"({counts} here) and β, and reveals **nothing about the values**."
+        f"({disclosure_text} here) and β, and reveals **nothing about the values**."
     )
     yield Fields(("alpha", "beta", "gamma", "population"), shares=(2, 2, 2, 4))
     yield words.describe_paper_bound(answer.solution)
@@ -209,17 +225,19 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Show simulated answers beside the exact distribution."""
     yield f"**{standard.SIMULATION}**"
     note = f"From 10 to {MAX_DRAWS:,}."
-    draws = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
-    if draws is None:
+    num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
+    if num_requested is None:
         return
-    exact = answer.solution
+    current_solution = answer.solution
     simulation = yield Search(
         "draws_job",
-        (answer.parameters, exact.bound, draws),
+        (answer.parameters, current_solution.bound, num_requested),
         lambda progress, should_stop: (
-            exact,
-            draws,
-            core.simulate_answers(exact.outputs, draws, progress=progress, should_stop=should_stop),
+            current_solution,
+            num_requested,
+            core.simulate_answers(
+                current_solution.outputs, num_requested, progress=progress, should_stop=should_stop
+            ),
         ),
         "Drawing answers",
         "Draw answers",
@@ -229,13 +247,13 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     if simulation is None:
         return
     solution, num_draws, answers = simulation
-    count = answers.shape[0]
-    if count < num_draws:
-        yield Note(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
-    if count == 0:
+    num_drawn = answers.shape[0]
+    if num_drawn < num_draws:
+        yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
+    if num_drawn == 0:
         return
     yield _choose_values(
-        exact, "samples", lambda limits: plots.plot_samples(solution, answers, limits, dataset)
+        current_solution, "samples", lambda limits: plots.plot_samples(solution, answers, limits, dataset)
     )
     yield Label()
 
@@ -291,7 +309,7 @@ def build_answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
-        assumptions=assumptions(parameters.neighbours, parameters.program),
+        assumptions=list_assumptions(parameters.neighbours, parameters.program),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=(
@@ -301,7 +319,7 @@ def build_answer(
                     choice.certificate,
                     choice.stop_reason,
                 )
-                for choice in solution.choices.each
+                for choice in solution.choices.each_choice
             ),
             ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
         ),
@@ -317,7 +335,7 @@ def build_answer(
         },
         make_methods=lambda: words.write_methods(solution, dataset),
         files={
-            "quantile_weights.csv": lambda: weights_csv(
+            "quantile_weights.csv": lambda: write_weights_csv(
                 solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
@@ -348,7 +366,7 @@ def build_answer(
     )
 
 
-def weights_csv(
+def write_weights_csv(
     histogram: ContributionHistogram, weighting: WeightKind, bound: float, disclosure: Provenance
 ) -> str:
     """Return the weights per distinct size for a quantile.
@@ -365,9 +383,9 @@ def weights_csv(
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """
     sizes = histogram.sizes
-    capped = weighting is WeightKind.CAP
-    kept_rows = np.minimum(sizes, int(bound)) if capped else sizes
-    weight = np.ones(sizes.shape) if capped else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    is_cap = weighting is WeightKind.CAP
+    kept_rows = np.minimum(sizes, int(bound)) if is_cap else sizes
+    weight = np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
     columns = {
         "size": sizes,
         "users": histogram.users,
@@ -389,11 +407,11 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
                 "expected_rank_error": choice.rank_error,
                 # One subsample alone has none.
                 "standard_error_over_subsamples": finite_or_none(choice.standard_error),
-                "subsamples": choice.subsamples,
+                "subsamples": choice.num_subsamples,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.stop_reason,
             }
-            for choice in solution.choices.each
+            for choice in solution.choices.each_choice
         ],
         "quantiles": [
             {
@@ -405,7 +423,7 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
                 ),
                 "least_rank_error": output.least_rank_error,
                 "mean_answer": output.mean,
-                "interval_95": list(output.interval()),
+                "interval_95": list(output.find_interval()),
                 "largest_user_weight": output.largest_user_weight,
             }
             for output in solution.outputs

@@ -16,7 +16,12 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
-from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, find_shown_range, mean_error
+from dpcore.quantile.answer.solution import (
+    BaseChange,
+    QuantileSolution,
+    compute_mean_error,
+    find_shown_ranges,
+)
 from dpcore.quantile.answer.words import KIND_NAMES, describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
@@ -31,7 +36,7 @@ STYLES = (
     (Style.SMOOTH, "longdash"),
 )
 WIDTH = 2.5  # In pixels, of a quantile's line.
-KINDS = (
+KIND_STYLES = (
     (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "circle"),
     (WeightKind.CAP, "Bounded rows", Style.CAP, "diamond"),
 )
@@ -42,18 +47,18 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     items: list[Item] = []
     names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
     columns: dict[str, npt.NDArray[Any]] = {}
-    for weighting, name, style, symbol in KINDS:
+    for weighting, name, style, symbol in KIND_STYLES:
         choice = solution.choices.get(weighting)
         if choice.weight_kind is not weighting:
             continue
         errors = choice.search_errors
         kinds = np.full(errors.bounds.size, name.lower())
-        lines = kinds, errors.bounds, errors.rank_error, errors.standard_error
+        lines = kinds, errors.bounds, errors.rank_errors, errors.standard_errors
         for column, values in zip(names, lines, strict=True):
             columns[column] = np.append(columns.get(column, values[:0]), values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, errors.bounds, errors.rank_error, style, dash=dash))
+        items.append(Curve(name, errors.bounds, errors.rank_errors, style, dash=dash))
         items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, style, symbol))
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_ties:
@@ -62,14 +67,16 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         items.append(Mark(IN_USE, solution.bound, solution.rank_error, Style.ENTERED, "square"))
     own_bound = solution.parameters.own_bound
     if own_bound is not None:
-        items.append(Mark("Your own bound", own_bound, mean_error(solution.own_outputs), Style.ENTERED, "x"))
+        items.append(
+            Mark("Your own bound", own_bound, compute_mean_error(solution.own_outputs), Style.ENTERED, "x")
+        )
     least_texts = (
         f"at {wording.counted(choice.bound, 'row')} with {KIND_NAMES[choice.weight_kind]}, "
         f"{wording.percent(choice.rank_error)}"
-        for choice in solution.choices.each
+        for choice in solution.choices.each_choice
     )
-    marked = [item.y for item in items if isinstance(item, Mark)]
-    limits = fit_limits(np.array([*columns["expected_rank_error"], *marked, solution.unbounded_error]))
+    marked_errors = [item.y for item in items if isinstance(item, Mark)]
+    limits = fit_limits(np.array([*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
@@ -95,13 +102,15 @@ def plot_density(
         dataset: What it is about.
         limits: From which value to which; by default those near the quantiles.
     """
-    low, high = find_shown_range(solution)[0] if limits is None else limits
+    low, high = find_shown_ranges(solution)[0] if limits is None else limits
     edges = _cut_bins(solution, low, high)
     centers = (edges[:-1] + edges[1:]) / 2.0
     curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
-    for output, (style, dash), quantile in zip(solution.outputs, STYLES, solution.exact, strict=False):
+    for output, (style, dash), quantile in zip(
+        solution.outputs, STYLES, solution.exact_quantiles, strict=False
+    ):
         name, column = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
-        density = Column(column, output.binned_density(edges))
+        density = Column(column, output.compute_binned_density(edges))
         curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, steps="hvh"))
         for levels, label, position, level_dash in (
             (means, "Mean of the answer", output.mean, "dot"),
@@ -112,10 +121,10 @@ def plot_density(
                 levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
-            own_density = solution.own_outputs[0].binned_density(edges)
+            own_density = solution.own_outputs[0].compute_binned_density(edges)
             curves.append(Curve("Your own bound", centers, own_density, Style.CUSTOMARY))
         if solution.bound < solution.problem.histogram.max_size:
-            unbounded_density = solution.unbounded_outputs[0].binned_density(edges)
+            unbounded_density = solution.unbounded_outputs[0].compute_binned_density(edges)
             curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
     if not solution.parameters.is_simulated:
         base = Column("base_density", _compute_base_density(solution, edges))
@@ -170,17 +179,22 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     distances = Column("distance_in_rank", grid)
     curves, unbounded_curves = list[Curve](), list[Curve]()
     columns: dict[str, npt.ArrayLike] = {"distance_in_rank": grid}
-    for output, unbounded, (style, dash) in zip(
+    for output, unbounded_output, (style, dash) in zip(
         solution.outputs, solution.unbounded_outputs, STYLES, strict=False
     ):
         name, column = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
-        columns[column], columns[f"{column}_without_bound"] = near, far = (
-            output.probability_within(grid),
-            unbounded.probability_within(grid),
+        columns[column], columns[f"{column}_without_bound"] = (
+            bounded_probabilities,
+            unbounded_probabilities,
+        ) = (
+            output.compute_probability_within(grid),
+            unbounded_output.compute_probability_within(grid),
         )
         options: dict[str, Any] = {"color_style": style, "legend": legend}
-        curves.append(Curve(name, distances, near, style, dash=dash, width=WIDTH))
-        unbounded_curves.append(Curve(f"{name}, without a bound", distances, far, Style.ENTERED, **options))
+        curves.append(Curve(name, distances, bounded_probabilities, style, dash=dash, width=WIDTH))
+        unbounded_curves.append(
+            Curve(f"{name}, without a bound", distances, unbounded_probabilities, Style.ENTERED, **options)
+        )
     return Plot(
         "quantile-near",
         "How near it falls",
@@ -197,13 +211,15 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
 def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the paper's bound against h for both kinds, with the best h of its trade-off form."""
     histogram = solution.problem.histogram
-    bound, bounds = solution.parameters.rank_bound(histogram), choose_curve_bounds(histogram)
+    bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
-    for weighting, name, style, symbol in KINDS:
-        values = Column(f"{weighting.name.lower()}_paper_bound", bound.value(weighting, bounds))
-        best = bound.best(weighting).bound
+    for weighting, name, style, symbol in KIND_STYLES:
+        values = Column(f"{weighting.name.lower()}_paper_bound", bound.compute(weighting, bounds))
+        best = bound.find_best(weighting).bound
         items.append(Curve(name, Column("bound", bounds), values, style))
-        items.append(Mark(f"Best, {name.lower()}", best, float(bound.value(weighting, best)), style, symbol))
+        items.append(
+            Mark(f"Best, {name.lower()}", best, float(bound.compute(weighting, best)), style, symbol)
+        )
     return Plot(
         "quantile-paper",
         "The paper's bound",
@@ -241,16 +257,24 @@ def plot_samples(
     solution: QuantileSolution, answers: FloatArray, limits: tuple[float, float], dataset: Dataset
 ) -> Plot:
     """Plot the share of the simulated answers in each bin beside its exact probability, within ``limits``."""
-    edges, draws = np.linspace(*limits, SAMPLE_BINS + 1), max(answers.shape[0], 1)
+    edges, num_draws = np.linspace(*limits, SAMPLE_BINS + 1), max(answers.shape[0], 1)
     centers = (edges[:-1] + edges[1:]) / 2.0
     columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
     items: list[Curve | Points] = []
     for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
         name, key = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
-        simulated, exact = np.histogram(output_answers, edges)[0] / draws, np.diff(output.cdf(edges))
-        columns |= {f"simulated_share_{key}": simulated, f"exact_probability_{key}": exact}
-        items.append(Curve(f"{name}, exact", centers, exact, style, dash=dash, width=WIDTH, steps="hvh"))
-        items.append(Points(f"{name}, simulated", centers, simulated, style, size=7))
+        simulated_shares, exact_probabilities = (
+            np.histogram(output_answers, edges)[0] / num_draws,
+            np.diff(output.cdf(edges)),
+        )
+        columns |= {
+            f"simulated_share_{key}": simulated_shares,
+            f"exact_probability_{key}": exact_probabilities,
+        }
+        items.append(
+            Curve(f"{name}, exact", centers, exact_probabilities, style, dash=dash, width=WIDTH, steps="hvh")
+        )
+        items.append(Points(f"{name}, simulated", centers, simulated_shares, style, size=7))
     return Plot(
         "quantile-samples",
         "Sampled answers",

@@ -42,7 +42,7 @@ class Choices:
     cap: QuantileChoice
 
     @property
-    def each(self) -> tuple[QuantileChoice, ...]:
+    def each_choice(self) -> tuple[QuantileChoice, ...]:
         """Return the best bounds of the kinds that the program has, that of smooth weights first."""
         return (self.cap,) if self.smooth is None else (self.smooth, self.cap)
 
@@ -53,7 +53,7 @@ class Choices:
     @property
     def is_cancelled(self) -> bool:
         """Return True if either search was stopped."""
-        return any(choice.search_errors.cancelled for choice in self.each)
+        return any(choice.search_errors.is_cancelled for choice in self.each_choice)
 
 
 def search(
@@ -63,19 +63,19 @@ def search(
     should_stop: ShouldStop = never,
 ) -> Choices:
     """Return the best bound of each kind that the program has."""
-    begins_at = 0.5 if problem.program in WEIGHTED_PROGRAMS else 0.0
+    cap_begin = 0.5 if problem.program in WEIGHTED_PROGRAMS else 0.0
 
     def search_kind(weighting: WeightKind, begin: float) -> QuantileChoice:
         """Find the best bound of one kind; ``begin`` is the share of the progress before it."""
 
         def report(share: float) -> None:
             """Report the share of the whole search that is done."""
-            progress(begin + share * (1.0 - begins_at))
+            progress(begin + share * (1.0 - cap_begin))
 
         return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
 
-    smooth = search_kind(WeightKind.SMOOTH, 0.0) if begins_at else None
-    return Choices(smooth, search_kind(WeightKind.CAP, begins_at))
+    smooth = search_kind(WeightKind.SMOOTH, 0.0) if cap_begin else None
+    return Choices(smooth, search_kind(WeightKind.CAP, cap_begin))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -88,7 +88,7 @@ def build_problem(values: Values, parameters: QuantileParameters) -> QuantilePro
         values,
         0.5,
         parameters.epsilon,
-        parameters.base_distribution(),
+        parameters.build_base(),
         neighbours=parameters.neighbours,
         program=parameters.program,
     )
@@ -107,18 +107,27 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
     weighting = parameters.weight_kind
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
-    def best(epsilon: float) -> tuple[float, float]:
+    def solve_at(epsilon: float) -> tuple[float, float]:
         """Return the bound and its rank error at another epsilon."""
-        scaled = problem.with_changes(epsilon=epsilon)
+        problem_at_epsilon = problem.with_changes(epsilon=epsilon)
         if is_from_counts:
-            bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(weighting).bound
-            errors = optimal_bound.rank_errors(scaled, weighting, bound, quantiles=parameters.levels)
-            return bound, float(errors.rank_error[0])
-        choice = optimal_bound.best_bound(scaled, weighting, SEARCH_POINTS, quantiles=parameters.levels)
+            bound = (
+                replace(parameters, epsilon=epsilon)
+                .build_rank_bound(problem.histogram)
+                .find_best(weighting)
+                .bound
+            )
+            errors = optimal_bound.rank_errors(
+                problem_at_epsilon, weighting, bound, quantiles=parameters.quantile_levels
+            )
+            return bound, float(errors.rank_errors[0])
+        choice = optimal_bound.best_bound(
+            problem_at_epsilon, weighting, SEARCH_POINTS, quantiles=parameters.quantile_levels
+        )
         return choice.bound, choice.rank_error
 
     title = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
-    return BoundComparison(title, "Rank error (share of rows)", best, is_slow=True)
+    return BoundComparison(title, "Rank error (share of rows)", solve_at, is_slow=True)
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,7 @@ class QuantileSolution:
     @property
     def rank_error(self) -> float:
         """Return the expected rank error at the bound in use, mean over the quantiles and the subsamples."""
-        return mean_error(self.outputs)
+        return compute_mean_error(self.outputs)
 
     @property
     def subsample_errors(self) -> FloatArray:
@@ -174,20 +183,20 @@ class QuantileSolution:
     @property
     def unbounded_error(self) -> float:
         """Return the expected rank error without a bound."""
-        return mean_error(self.unbounded_outputs)
+        return compute_mean_error(self.unbounded_outputs)
 
     @property
-    def near_optimal(self) -> tuple[float, float]:
+    def near_optimal_bounds(self) -> tuple[float, float]:
         """Return the interval around the best bound in which all bounds tried are near-optimal.
 
         Under a cap these are averages over the subsamples of the search.
         """
         search_errors = self.choices.get(self.weight_kind).search_errors
-        bounds, errors = search_errors.bounds, search_errors.rank_error
+        bounds, errors = search_errors.bounds, search_errors.rank_errors
         # Worse bounds, with one before the first and one after the last bound.
-        worse = np.flatnonzero(np.r_[True, errors > GOOD_ENOUGH * errors.min(), True]) - 1
-        next_worse = int(np.searchsorted(worse, int(np.argmin(errors))))
-        return float(bounds[worse[next_worse - 1] + 1]), float(bounds[worse[next_worse] - 1])
+        worse_indices = np.flatnonzero(np.r_[True, errors > GOOD_ENOUGH * errors.min(), True]) - 1
+        next_worse = int(np.searchsorted(worse_indices, int(np.argmin(errors))))
+        return float(bounds[worse_indices[next_worse - 1] + 1]), float(bounds[worse_indices[next_worse] - 1])
 
     @property
     def least_error(self) -> float:
@@ -206,30 +215,30 @@ class QuantileSolution:
         return self.parameters.base_range
 
     @property
-    def exact(self) -> tuple[float, ...]:
+    def exact_quantiles(self) -> tuple[float, ...]:
         """Return the exact quantiles of the values."""
-        return tuple(self.problem.rows.value_at(q) for q in self.parameters.levels)
+        return tuple(self.problem.rows.find_quantile(q) for q in self.parameters.quantile_levels)
 
 
-def mean_error(outputs: Sequence[QuantileOutput]) -> float:
+def compute_mean_error(outputs: Sequence[QuantileOutput]) -> float:
     """Return the expected rank error, mean over the quantiles and the subsamples."""
     return float(np.mean([output.expected_rank_error for output in outputs]))
 
 
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
     """Build the solution from known best bounds, with the distributions at the bound in use."""
-    quantiles, weighting, histogram = parameters.levels, parameters.weight_kind, problem.histogram
+    quantiles, weighting, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
     max_bound = float(histogram.max_size)
-    paper = parameters.rank_bound(histogram).best(weighting)
+    paper_optimum = parameters.build_rank_bound(histogram).find_best(weighting)
     if parameters.fixed_bound is not None:
         bound = parameters.fixed_bound
     elif parameters.weighting is Weighting.NONE:
         bound = max_bound
     elif parameters.bound_from is BoundFrom.COUNTS:
-        bound = paper.bound
+        bound = paper_optimum.bound
     else:
         bound = choices.get(weighting).bound
-    at_counts = optimal_bound.rank_errors(problem, weighting, paper.bound, quantiles=quantiles)
+    counts_errors = optimal_bound.rank_errors(problem, weighting, paper_optimum.bound, quantiles=quantiles)
     own_outputs: tuple[QuantileOutput, ...] = ()
     if parameters.own_bound is not None:
         own_outputs = compute_outputs(problem, quantiles, weighting, parameters.own_bound)
@@ -240,10 +249,10 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         bound=bound,
         outputs=compute_outputs(problem, quantiles, weighting, bound),
         unbounded_outputs=compute_outputs(problem, quantiles, WeightKind.SMOOTH, max_bound),
-        counts_bound=paper.bound,
-        counts_error=float(at_counts.rank_error[0]),
-        counts_standard_error=float(at_counts.standard_error[0]),
-        counts_certificate=paper.certificate,
+        counts_bound=paper_optimum.bound,
+        counts_error=float(counts_errors.rank_errors[0]),
+        counts_standard_error=float(counts_errors.standard_errors[0]),
+        counts_certificate=paper_optimum.certificate,
         own_outputs=own_outputs,
     )
 
@@ -262,17 +271,17 @@ def solve(
     if dataset.values is None:
         raise refuse("these data have no values, one per row")
     problem = build_problem(dataset.values, parameters)
-    return compute(parameters, problem, search(problem, parameters.levels, progress, should_stop))
+    return compute(parameters, problem, search(problem, parameters.quantile_levels, progress, should_stop))
 
 
-def find_shown_range(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
+def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return two ranges of values, (from, to) each: the one to show first, and the widest.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
     rows, p = solution.problem.rows, solution.parameters
-    low = rows.value_at(max(p.levels[0] - WINDOW, 1e-9))
-    high = rows.value_at(min(p.levels[-1] + WINDOW, 1.0))
+    low = rows.find_quantile(max(p.quantile_levels[0] - WINDOW, 1e-9))
+    high = rows.find_quantile(min(p.quantile_levels[-1] + WINDOW, 1.0))
     first, last_value = solution.base_range
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
     # The values tie, or are so close that a plot could not tell them apart.
@@ -292,8 +301,8 @@ class BaseChange(enum.Enum):
 def build_poorer_bases(parameters: QuantileParameters, change: BaseChange) -> tuple[FloatArray, list[Base]]:
     """Return the shifts or stretches of the base, shape (k,), and the k poorer bases."""
     if change is BaseChange.WIDER:
-        return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
-    return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]
+        return np.array(STRETCHES), [parameters.build_base(stretch=x) for x in STRETCHES]
+    return np.array(SHIFTS), [parameters.build_base(shift=x) for x in SHIFTS]
 
 
 def simulate_answers(
@@ -323,7 +332,7 @@ def simulate_answers(
     """
     require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
-    block = max(1, _BLOCK_CELLS // distributions[0].probability.size)
+    block = max(1, _BLOCK_CELLS // distributions[0].probabilities.size)
     ranks = np.argsort(np.argsort([output.quantile for output in distributions]))
     samples = [np.empty((0, len(distributions)))]
     for start in range(0, size, block):

@@ -10,14 +10,14 @@ from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.code import with_opendp, with_python
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
+from dpcore.code.forms import CodeChoice, Form, build_forms, list_data_fields, name_cap_form, name_smooth_form
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import solution as core
-from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, mean_error
+from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, compute_mean_error
 from dpcore.quantile.mechanism import split_epsilon
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.rows import WeightKind
@@ -32,8 +32,8 @@ def name_quantile(q: float) -> str:
 
 def format_error(error: float, standard_error: float) -> str:
     """Format a rank error, with the standard error of its average over subsamples if there is one."""
-    spread = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
-    return f"{wording.percent(error, 3)}{spread}"
+    spread_text = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
+    return f"{wording.percent(error, 3)}{spread_text}"
 
 
 def write_headline(solution: QuantileSolution) -> str:
@@ -41,8 +41,8 @@ def write_headline(solution: QuantileSolution) -> str:
     if solution.parameters.fixed_bound is not None:
         return core.NO_BOUND
     if solution.parameters.weighting is Weighting.NONE:
-        rows = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
-        return f"Set a bound: cap each user's total weight at {rows}."
+        rows_text = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
+        return f"Set a bound: cap each user's total weight at {rows_text}."
     is_cap = solution.weight_kind is WeightKind.CAP
     instruct = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
     return instruct(wording.counted(solution.bound, "row"))
@@ -50,16 +50,16 @@ def write_headline(solution: QuantileSolution) -> str:
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the numbers: bound, rank error, and rank error without a bound."""
-    p, expected = solution.parameters, "of rows, expected"
-    name, bound, error, note = "Best bound", solution.bound, solution.rank_error, expected
+    p, expected_text = solution.parameters, "of rows, expected"
+    name, bound, error, note = "Best bound", solution.bound, solution.rank_error, expected_text
     if solution.standard_error > 0.0:
-        count = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
-        note = f"± {wording.percent(solution.standard_error)} ({count})"
+        count_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
+        note = f"± {wording.percent(solution.standard_error)} ({count_text})"
     if p.fixed_bound is not None:
         name = "Rows counted"
     elif p.weighting is Weighting.NONE:
         smooth = solution.choices.get(WeightKind.SMOOTH)
-        bound, error, note = smooth.bound, smooth.rank_error, expected
+        bound, error, note = smooth.bound, smooth.rank_error, expected_text
     elif p.bound_from is BoundFrom.COUNTS:
         name = "Bound from counts"
 
@@ -72,7 +72,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     return (
         Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
         build_error("Rank error", error, note, "rank_error"),
-        build_error(unbounded_name, solution.unbounded_error, expected, "rank_error_without_a_bound"),
+        build_error(unbounded_name, solution.unbounded_error, expected_text, "rank_error_without_a_bound"),
     )
 
 
@@ -81,7 +81,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     p = solution.parameters
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
-    low, high = solution.near_optimal
+    low, high = solution.near_optimal_bounds
     return standard.write_range(low, high, "row", others_text="the next bounds tried")
 
 
@@ -97,9 +97,9 @@ LEAKS = "Your data are private. Do not publish the figures: they are computed fr
 def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline, most important first."""
     p, sentences = solution.parameters, []
-    from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
+    is_from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
-        sentences.append(LEAKS_COUNTS if p.protects_users else LEAKS_VALUES if from_values else LEAKS)
+        sentences.append(LEAKS_COUNTS if p.protects_users else LEAKS_VALUES if is_from_values else LEAKS)
     if solution.choices.is_cancelled:
         sentences.append("**Stopped early**: this is the best of the bounds tried.")
     return " ".join(sentences)
@@ -112,38 +112,42 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     facts["Best for the values"] = "; ".join(
         f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}, error "
         f"{format_error(choice.rank_error, choice.standard_error)}"
-        for choice in solution.choices.each
+        for choice in solution.choices.each_choice
     )
     facts["Mechanism"] = describe_mechanism(parameters)
     if parameters.own_bound is not None:
         facts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = standard.compare_own_bound(
-            "rank error", mean_error(solution.own_outputs), solution.rank_error, wording.percent
+            "rank error", compute_mean_error(solution.own_outputs), solution.rank_error, wording.percent
         )
     if max(cap.standard_error, solution.standard_error) > 0.0:
-        count = wording.number(max(cap.subsamples, solution.subsample_errors.size))
-        trials = f"{solution.problem.trial_name}s"
-        facts["Bounded rows"] = f"errors are averages over {count} random {trials}, ± their standard error."
-    counts_error = format_error(solution.counts_error, solution.counts_standard_error)
+        count_text = wording.number(max(cap.num_subsamples, solution.subsample_errors.size))
+        trials_text = f"{solution.problem.trial_name}s"
+        facts["Bounded rows"] = (
+            f"errors are averages over {count_text} random {trials_text}, ± their standard error."
+        )
+    counts_error_text = format_error(solution.counts_error, solution.counts_standard_error)
     facts["From counts alone"] = (
-        f"a bound of {wording.number(solution.counts_bound)}, error {counts_error}. It reveals only rows per user."
+        f"a bound of {wording.number(solution.counts_bound)}, error {counts_error_text}. It reveals only rows per user."
     )
-    other_epsilon = f"the same release is {format_rounded_up(parameters.epsilon_of_other)}-DP"
+    other_epsilon_text = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
     if parameters.protects_users:
         if not parameters.is_simulated:
-            facts["If only values change"] = f"{other_epsilon} if rows per user are public."
+            facts["If only values change"] = f"{other_epsilon_text} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
-        facts["If a user comes or goes"] = f"{other_epsilon} if the bound was not computed from these data."
-    factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
+        facts["If a user comes or goes"] = (
+            f"{other_epsilon_text} if the bound was not computed from these data."
+        )
+    factor_text = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
     facts[noise_error.ASSUMPTION_LABEL] = (
-        f"for the population, the standard error is {factor} times that of independent rows at an intra-class "
+        f"for the population, the standard error is {factor_text} times that of independent rows at an intra-class "
         f"correlation of {noise_error.ASSUMED_SHARE}."
     )
     if solution.has_ties:
         facts["Least possible"] = f"{wording.percent(solution.least_error)} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        affected = histogram.users_above(int(solution.bound))
-        facts["Who is affected"] = standard.describe_affected(affected, histogram.num_users, lost_share)
+        num_affected = histogram.users_above(int(solution.bound))
+        facts["Who is affected"] = standard.describe_affected(num_affected, histogram.num_users, lost_share)
     return facts
 
 
@@ -176,7 +180,7 @@ _MECHANISM_TEXTS = {
 def describe_mechanism(parameters: QuantileParameters) -> str:
     """Describe what the program draws from, and what is peculiar to it."""
     text = _MECHANISM_TEXTS[parameters.program]
-    if parameters.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.levels):
+    if parameters.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
         text += " It holds quantiles between 0.005 and 0.995."
     return text
 
@@ -184,8 +188,8 @@ def describe_mechanism(parameters: QuantileParameters) -> str:
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
     """Describe where the answers fall, a sentence per quantile."""
     sentences = {}
-    for output, quantile in zip(solution.outputs, solution.exact, strict=True):
-        low, high = output.interval()
+    for output, quantile in zip(solution.outputs, solution.exact_quantiles, strict=True):
+        low, high = output.find_interval()
         sentences[name_quantile(output.quantile)] = (
             f"95{wording.PERCENT} of answers lie from {wording.number(low)} to {wording.number(high)}, mean "
             f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
@@ -197,24 +201,26 @@ def describe_answers(solution: QuantileSolution) -> dict[str, str]:
 def describe_base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
     alpha, items = solution.parameters.alpha, []
-    for problem in split_epsilon(solution.problem, solution.parameters.levels):
-        beta, text = optimal_bound.base_mass(problem, alpha), "**no mass**"
+    for problem in split_epsilon(solution.problem, solution.parameters.quantile_levels):
+        beta, text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
         if beta > 0.0:
-            epsilon = solution.parameters.drawn_epsilon(problem.quantile)
-            cost = wording.percent(-2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta))
-            text = f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {cost} of rank"
+            epsilon = solution.parameters.compute_drawn_epsilon(problem.quantile)
+            cost_text = wording.percent(
+                -2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta)
+            )
+            text = f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {cost_text} of rank"
         items.append(f"- {name_quantile(problem.quantile)}, within α = {wording.entered(alpha)}: {text}.")
     return "\n".join(items)
 
 
 def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
-    bound = solution.parameters.rank_bound(solution.problem.histogram)
-    value = wording.number(float(bound.value(solution.weight_kind, solution.counts_bound)))
+    bound = solution.parameters.build_rank_bound(solution.problem.histogram)
+    value_text = wording.number(float(bound.compute(solution.weight_kind, solution.counts_bound)))
     return (
         f"**W² + A Σ c²** with A = {wording.number(bound.trade_off)} is least for {KIND_NAMES[solution.weight_kind]} "
-        f"at **{wording.counted(solution.counts_bound, 'row')}**: paper's bound {value} (vacuous above 1), expected "
-        f"error {format_error(solution.counts_error, solution.counts_standard_error)}."
+        f"at **{wording.counted(solution.counts_bound, 'row')}**: paper's bound {value_text} (vacuous above 1), "
+        f"expected error {format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
 
@@ -222,10 +228,12 @@ def describe_poorer_bases(solution: QuantileSolution, change: BaseChange) -> str
     """Describe the figure of poorer bases, and where the error becomes large."""
     if change is BaseChange.MOVED:
         return "Once the quantile lies outside ν or far in its tail, no answer comes near it, **whatever ε**."
-    w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.levels
-    margin = min(min(q, 1.0 - q) * solution.parameters.drawn_epsilon(q) for q in quantiles) / (2.0 * w)
-    factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
-    return f"Extra width costs only its logarithm until ν is about **{factor}** times as wide."
+    w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.quantile_levels
+    margin = min(min(q, 1.0 - q) * solution.parameters.compute_drawn_epsilon(q) for q in quantiles) / (
+        2.0 * w
+    )
+    factor_text = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
+    return f"Extra width costs only its logarithm until ν is about **{factor_text}** times as wide."
 
 
 RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
@@ -237,9 +245,9 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     assert dataset.values is not None
     values = dataset.values.values
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
-    if len(parameters.levels) > 1:
+    if len(parameters.quantile_levels) > 1:
         sentences.append(
-            f"{wording.counted(len(parameters.levels), 'quantile')}: "
+            f"{wording.counted(len(parameters.quantile_levels), 'quantile')}: "
             f"ε = {format_rounded_up(parameters.epsilon_each)} for each."
         )
     if (limits := parameters.answer_range) is not None:
@@ -255,33 +263,34 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     if p.base is BaseKind.UNIFORM:
         low, high = solution.base_range
         text += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
-    if len(p.levels) > 1:
-        shared = "came from one tree" if p.program is Program.PIPELINEDP else "shared ε evenly"
-        text += f" The {len(p.levels)} quantiles {shared}."
+    if len(p.quantile_levels) > 1:
+        shared_text = "came from one tree" if p.program is Program.PIPELINEDP else "shared ε evenly"
+        text += f" The {len(p.quantile_levels)} quantiles {shared_text}."
     is_bounded = p.weighting is not Weighting.NONE
     template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
         template = "All rows had the same weight."
     elif p.weighting is Weighting.CAP:
         template = "At most {} of each user, drawn at random, were kept."
-    rows = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
-    error = (
+    rows_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
+    error_sentence = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
         f"{wording.percent(solution.rank_error)} of the rows."
     )
-    rule = "The bound has the smallest expected rank error of those tried."
+    rule_sentence = "The bound has the smallest expected rank error of those tried."
     if not is_bounded:
-        rule = ""
+        rule_sentence = ""
     elif p.fixed_bound is not None:
-        rule = "The program has this bound built in."
+        rule_sentence = "The program has this bound built in."
     elif p.bound_from is BoundFrom.COUNTS:
-        rule = "The bound minimises theorem 9 of the same work, an upper bound that depends on rows per user alone."
+        rule_sentence = "The bound minimises theorem 9 of the same work, an upper bound that depends on rows per user "
+            "alone."
     return Methods(
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
-        sentences=f"{template.format(rows)} {text} {error}",
+        sentences=f"{template.format(rows_text)} {text} {error_sentence}",
         public_sentences=f"{template.format('a fixed number of rows')} {text}",
         disclosure=dataset.provenance,
-        rule=rule,
+        rule=rule_sentence,
         subject_text="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
@@ -319,10 +328,10 @@ def _describe_draw(p: QuantileParameters) -> str:
 
 def _describe_release(p: QuantileParameters) -> str:
     """Write the clause that says which quantiles were released."""
-    *levels, last_level = (wording.entered(q) for q in p.levels)
+    *levels, last_level = (wording.entered(q) for q in p.quantile_levels)
     if levels:
         return f"The {', '.join(levels)} and {last_level} quantiles were released"
-    return f"The {'median' if p.levels == (0.5,) else f'{last_level}-quantile'} was released"
+    return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_level}-quantile'} was released"
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
@@ -330,21 +339,21 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     p, choices, kind = solution.parameters, solution.choices, solution.weight_kind
     low, high = solution.base_range
     ends = {"lower": low, "upper": high}
-    base = fields_of_data(dataset) | ends | {"quantiles": p.levels, "neighbours": p.neighbours}
+    base = list_data_fields(dataset) | ends | {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
 
-    def name_form(weighting: WeightKind, bound: float, **label: Disclosure) -> Form:
+    def build_form(weighting: WeightKind, bound: float, **label: Disclosure) -> Form:
         """Build the form of a program for a bound: its name, quantity and settings."""
         if weighting is WeightKind.CAP:
-            return cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
-        return smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}
+            return name_cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
+        return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}
 
-    best = choices.get(kind).bound if p.weighting is Weighting.NONE else solution.bound
-    forms = [name_form(kind, best)]
+    best_bound = choices.get(kind).bound if p.weighting is Weighting.NONE else solution.bound
+    forms = [build_form(kind, best_bound)]
     forms += [
-        name_form(choice.weight_kind, choice.bound)
-        for choice in choices.each
+        build_form(choice.weight_kind, choice.bound)
+        for choice in choices.each_choice
         if choice.weight_kind is not kind
     ]
     if p.own_bound is not None:
-        forms.append(name_form(kind, p.own_bound, disclosure=Disclosure.PUBLIC))
+        forms.append(build_form(kind, p.own_bound, disclosure=Disclosure.PUBLIC))
     return build_forms(p.epsilon, base, forms, Program.PYTHON if p.program is Program.BEST else p.program)

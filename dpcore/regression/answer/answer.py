@@ -13,7 +13,7 @@ from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
 from dpcore.common.progress import Stage
@@ -205,14 +205,14 @@ def write_methods(solution: RegressionSolution) -> Methods:
 
 def write_forms(solution: RegressionSolution) -> CodeChoice | None:
     """Describe the best weights for programs; only plain Python has them."""
-    settings = fields_of_data(solution.data) | {
+    settings = list_data_fields(solution.data) | {
         **ROWS_OF_THE_FILE,
         "lower": solution.parameters.lower,
         "upper": solution.parameters.upper,
         "value_column": solution.unit,
         "neighbours": Neighbours.REPLACE_VALUES,
         "largest_user_weight": solution.best_estimate.largest_user_weight,
-        "coefficients": solution.problem.num_features,
+        "num_coefficients": solution.problem.num_features,
     }
     return build_forms(solution.problem.epsilon, settings, [("Weights", Quantity.COEFFICIENTS, {})])
 

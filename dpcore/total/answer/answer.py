@@ -30,27 +30,27 @@ from dpcore.answer.section import (
     Solver,
 )
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import summed_column
+from dpcore.code.forms import find_summed_column
 from dpcore.common import wording
 from dpcore.common.programs import Program
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
 from dpcore.total.answer.solution import SignedSolution, TotalSolution, solve
-from dpcore.total.nonnegative import NEIGHBOURS, TotalErrors, errors
+from dpcore.total.nonnegative import NEIGHBOURS, TotalErrors, compute_errors
 from dpcore.total.parameters import (
     ASSUMPTIONS,
     ASSUMPTIONS_ON_RELEASE,
     SIGNED_ASSUMPTIONS,
     TotalParameters,
-    user_totals,
+    compute_user_totals,
 )
 from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulate_strategies
 
 
 def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> Solver:
     """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
-    totals = yield Cached(user_totals, (dataset, parameters.summed))
+    totals = yield Cached(compute_user_totals, (dataset, parameters.summed))
     solution = yield Cached(solve, (dataset, parameters.about_data, totals))
     return SearchResult(solution)
 
@@ -101,9 +101,9 @@ def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
     yield f"Within 10{wording.PERCENT} of the best bound's error:"
     yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(curves))
     if points is not None:
-        stop_text = "Stopped early. " if points.cancelled else ""
-        runs = f"{wording.counted(points.num_runs, 'run')} per point, ± 2 standard errors."
-        yield Note(f"{stop_text}{runs} {standard.SIMULATION}")
+        stop_text = "Stopped early. " if points.is_cancelled else ""
+        runs_text = f"{wording.counted(points.num_runs, 'run')} per point, ± 2 standard errors."
+        yield Note(f"{stop_text}{runs_text} {standard.SIMULATION}")
         yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
     yield Label()
     yield PaperFigures(FIGURES)
@@ -151,39 +151,39 @@ def build_answer(
     if solution is None:
         solution = solve(dataset, parameters)
     if isinstance(solution, SignedSolution):
-        answer, release = _build_signed(dataset, parameters, solution), "sum of signed totals"
-        details, unused = _list_range_details(solution), {"objective", "own_bound"}
+        answer, release_text = _build_signed(dataset, parameters, solution), "sum of signed totals"
+        details, unused_names = _list_range_details(solution), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(dataset, parameters, solution)
-        release = "count of rows" if solution.problem.is_integer else "sum"
-        details, unused = _list_bound_details(solution), {"lower", "upper"}
+        release_text = "count of rows" if solution.problem.is_integer else "sum"
+        details, unused_names = _list_bound_details(solution), {"lower", "upper"}
     answer = replace(
         answer,
         code=words.write_forms(solution, dataset, parameters),
         parameters=parameters,
         solution=solution,
-        setting=_setting(parameters, solution.unit.column or summed_column(dataset)),
+        setting=_build_setting(parameters, solution.unit.column_name or find_summed_column(dataset)),
     )
     return add_choice(
         answer,
         dataset,
-        release,
+        release_text,
         lambda: details,
         question_entries={
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
         },
-        data_entries={"column": solution.unit.column},
+        data_entries={"column": solution.unit.column_name},
         # These choose neither a bound nor a range.
-        omitted_names={"own_share", "runs", "seed", "highest_total"} | unused,
+        omitted_names={"own_share", "runs", "seed", "highest_total"} | unused_names,
     )
 
 
 def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     """Build the answer for totals of at least 0, yet without code, setting and files."""
     error_parts = {
-        BIAS: float(solution.at_bound.bias),
-        NOISE: float(solution.at_bound.noise_by(parameters.objective)),
+        BIAS: float(solution.bound_errors.bias),
+        NOISE: float(solution.bound_errors.measure_noise(parameters.objective)),
     }
     return Answer(
         headline=words.write_headline(solution),
@@ -202,7 +202,9 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
             ),
         },
         make_methods=lambda: words.write_methods(solution, dataset, parameters),
-        error_parts=build_error_parts(error_parts, solution.unit.amount) if solution.choice.max_total else (),
+        error_parts=build_error_parts(error_parts, solution.unit.format_amount)
+        if solution.choice.max_total
+        else (),
         sections=SECTIONS,
     )
 
@@ -227,8 +229,8 @@ def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[st
     return {
         "noise_scale": unit_noise * float(errors.bounds),
         "bias": bias,
-        "mean_noise": float(errors.noise),
-        "expected_absolute_error": float(errors.absolute_error),
+        "mean_noise": float(errors.mean_noise),
+        "expected_absolute_error": float(errors.absolute_errors),
         "root_mean_squared_error": float(errors.rmse),
     }
 
@@ -241,28 +243,28 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
         bound = {"max_contributions": int(choice.max_total)}
     return {
         **bound,
-        **_list_errors(problem.unit_noise, errors(problem, choice.max_total), choice.bias),
-        "bound_on_absolute_error": choice.bound,
+        **_list_errors(problem.unit_noise, compute_errors(problem, choice.max_total), choice.bias),
+        "bound_on_absolute_error": choice.bias_plus_noise,
         "error_of_publishing_zero": choice.error_of_nothing,
-        "users_affected": choice.users_affected,
-        "within_5_percent": list(solution.near_optimal),
+        "users_affected": choice.num_users_affected,
+        "within_5_percent": list(solution.near_optimal_bounds),
         "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
 
 
-def refused_answer(dataset: Dataset, parameters: TotalParameters, column: str) -> Answer:
+def build_refused_answer(dataset: Dataset, parameters: TotalParameters, value_column: str) -> Answer:
     """Build the answer without numbers, for a column whose totals do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, _setting(parameters, column))
+    return without_numbers(parameters, dataset.provenance, _build_setting(parameters, value_column))
 
 
-def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
+def _build_setting(parameters: TotalParameters, value_column: str) -> ReleaseSetting:
     """Build the setting of the release, by which other answers know it: a sum of the column, or a count."""
     return ReleaseSetting(
-        Quantity.SUM if column else Quantity.COUNT,
+        Quantity.SUM if value_column else Quantity.COUNT,
         parameters.epsilon,
         NEIGHBOURS,
-        column,
+        value_column,
         noise=parameters.mechanism,
         delta=parameters.delta,
         measure=parameters.objective,
@@ -272,12 +274,12 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
 
 def _list_range_details(solution: SignedSolution) -> dict[str, object]:
     """List the numbers of the file for a range of totals of both signs."""
-    clipped = solution.clipped
+    clipped = solution.clipped_sum
     return {
         "lower": clipped.low,
         "upper": clipped.high,
         "range_comes_from": "entered" if solution.is_entered else "the data",
-        **_list_errors(solution.problem.sizes.unit_noise, clipped.errors, clipped.bias),
-        "users_below_lower": clipped.users_below,
-        "users_above_upper": clipped.users_above,
+        **_list_errors(solution.problem.size_problem.unit_noise, clipped.errors, clipped.bias),
+        "users_below_lower": clipped.num_users_below,
+        "users_above_upper": clipped.num_users_above,
     }

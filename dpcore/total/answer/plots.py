@@ -29,7 +29,7 @@ from dpcore.total.strategies import (
     Strategy,
     StrategyCurves,
     StrategyPoints,
-    strategy_curves,
+    compute_strategy_curves,
 )
 
 ERROR_COLUMNS: dict[Measure, tuple[str, str, dict[str, Any]]] = {
@@ -51,29 +51,31 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     columns, measure = _list_columns(solution.errors), solution.measure
     error_curve = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
-    if 0.0 < solution.near_optimal[0] < solution.near_optimal[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
+    if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal_bounds))
     if choice.max_total > 0.0:
         items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
     if own_bound:
-        items.append(Mark("Your own bound", own_bound, solution.error(own_bound), Style.ENTERED, "square"))
+        items.append(
+            Mark("Your own bound", own_bound, solution.compute_error(own_bound), Style.ENTERED, "square")
+        )
     handle = _build_handle(
         columns,
         measure,
         problem.noise.kind,
         columns["bias"],
-        float(solution.errors.error_by(measure).min()),
-        "" if unit.column else "rows",
+        float(solution.errors.measure_error(measure).min()),
+        "" if unit.column_name else "rows",
         name="Bound",
         initial_value=own_bound or choice.max_total,
         is_integer=problem.is_integer,
-        users=(sample_users(problem.amounts.values, problem.amounts.users, unit.column or "rows"),),
+        users=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
     )
     alt = (
-        f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.amount(choice.max_total, 4)}: "
-        f"{unit.amount(choice.certificate.value)}."
+        f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
+        f"{unit.format_amount(choice.certificate.value)}."
     )
-    return _plot(
+    return _build_plot(
         "total-error", "Error against the bound", alt, solution, dataset, items, columns, handle=handle
     )
 
@@ -87,17 +89,19 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
         curve = _build_curve(columns, measure, CHOSEN_WIDTH if measure is solution.measure else WIDTH)
         items.append(curve)
         if best > 0.0:
-            error = float(total.errors(solution.problem, best).error_by(measure))
+            error = float(total.compute_errors(solution.problem, best).measure_error(measure))
             items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
     title, alt = "Measures of the error", "Three measures, each with its best bound."
-    plot = _plot("total-measures", title, alt, solution, dataset, items, columns, is_main=False, height=420)
+    plot = _build_plot(
+        "total-measures", title, alt, solution, dataset, items, columns, is_main=False, height=420
+    )
     (low, high), _ = solution.limits
     return plot.with_limits(x=(low, 2.0 * high))
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
     """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
-    columns, clipped, own_bound = _list_columns(solution.errors), solution.clipped, parameters.own_bound
+    columns, clipped, own_bound = _list_columns(solution.errors), solution.clipped_sum, parameters.own_bound
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), error_curve]
     if clipped.sensitivity > 0.0:
@@ -105,25 +109,25 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
         if solution.is_entered:
             mark = replace(mark, name="Your [L, U], at max(|L|, |U|)", style=Style.ENTERED, symbol="square")
         items.append(mark)
-    if own_bound and (own_error := solution.own_error(parameters)) is not None:
+    if own_bound and (own_error := solution.compute_own_error(parameters)) is not None:
         items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
     problem, handle = solution.problem, None
     columns["missing"] = problem.compute_shortfall(solution.bounds)
     # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
     if clipped.low == -clipped.high < 0.0:
-        amounts = problem.sizes.amounts
+        amounts = problem.size_problem.amounts
         handle = _build_handle(
             columns,
             solution.measure,
-            problem.sizes.noise.kind,
+            problem.size_problem.noise.kind,
             columns["missing"],
             solution.error,
             name="Bound on either side",
             initial_value=own_bound or clipped.sensitivity,
-            users=(sample_users(amounts.values, amounts.users, solution.unit.column),),
+            users=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
         )
     title, alt = "Error of clipping on both sides", "Noise grows with the bound."
-    return _plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
+    return _build_plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
 
 
 def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
@@ -131,10 +135,10 @@ def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
     return {
         "bound": errors.bounds,
         "bias": errors.bias,
-        "mean_noise": errors.noise,
-        "rms_noise": errors.noise_by(Measure.RMSE),
-        "bias_plus_noise": errors.bound,
-        "expected_absolute_error": errors.absolute_error,
+        "mean_noise": errors.mean_noise,
+        "rms_noise": errors.measure_noise(Measure.RMSE),
+        "bias_plus_noise": errors.bias_plus_noise,
+        "expected_absolute_error": errors.absolute_errors,
         "root_mean_squared_error": errors.rmse,
     }
 
@@ -150,10 +154,10 @@ def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float,
     return Curve(name, columns["bound"], columns[column], width=width, **style, **options)
 
 
-def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias: str = BIAS) -> list[Curve]:
-    """Build the curves of both parts of the error; ``bias`` is the name of the first one."""
+def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
+    """Build the curves of both parts of the error; ``bias_name`` is the name of the first one."""
     return [
-        Curve(bias if name == BIAS else name, columns["bound"], values, STYLES[name])
+        Curve(bias_name if name == BIAS else name, columns["bound"], values, STYLES[name])
         for name, values in _select_parts(columns, measure).items()
     ]
 
@@ -162,7 +166,7 @@ def _build_handle(
     columns: dict[str, FloatArray],
     measure: Measure,
     noise: NoiseKind,
-    cut_away: FloatArray,
+    cut_amounts: FloatArray,
     best_error: float,
     dots_unit: str = "",
     **options: Any,
@@ -175,12 +179,12 @@ def _build_handle(
         errors=columns[ERROR_COLUMNS[measure][1]],
         field="own_bound",
         parts=_select_parts(columns, measure),
-        dots=Dots(cut_away, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
+        dots=Dots(cut_amounts, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
         **options,
     )
 
 
-def _plot(
+def _build_plot(
     key: str,
     title: str,
     alt: str,
@@ -197,8 +201,10 @@ def _plot(
         key,
         title,
         alt,
-        Axis(bound, unit.per_user, bound_limits, number_format=",.4~r"),
-        Axis(f"error of the released {unit.result}", unit.axis, error_limits, number_format=",.3~r"),
+        Axis(bound, unit.per_user_unit, bound_limits, number_format=",.4~r"),
+        Axis(
+            f"error of the released {unit.result_name}", unit.axis_unit, error_limits, number_format=",.3~r"
+        ),
         items,
         dataset.provenance,
         columns,
@@ -215,7 +221,7 @@ def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
 def compute_curves(problem: TotalProblem, share: float) -> StrategyCurves:
     """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
-    return strategy_curves(problem, epsilons, (*PAPER_STRATEGIES, Strategy(share)))
+    return compute_strategy_curves(problem, epsilons, (*PAPER_STRATEGIES, Strategy(share)))
 
 
 def plot_strategies(
@@ -229,19 +235,21 @@ def plot_strategies(
         epsilon: The one that the person has entered, which is marked.
         points: Simulated errors, plotted with twice their standard errors; None for none.
     """
-    epsilons, best_errors = curves.epsilons, curves.relative_error[0]
+    epsilons, best_errors = curves.epsilons, curves.relative_errors[0]
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for row, strategy in enumerate(curves.strategies):
         name, width = _name_strategy(curves, row), None if strategy is BEST else WIDTH
         columns[f"{strategy.column}_bound"] = curves.bounds[row]
-        columns[f"{strategy.column}_relative_error"] = curves.relative_error[row]
+        columns[f"{strategy.column}_relative_error"] = curves.relative_errors[row]
         items.append(
-            Curve(name, epsilons, curves.relative_error[row], strategy.style, dash=strategy.dash, width=width)
+            Curve(
+                name, epsilons, curves.relative_errors[row], strategy.style, dash=strategy.dash, width=width
+            )
         )
         if points is not None and strategy in points.strategies:
-            errors, margin = points.relative_error[row], 2.0 * points.standard_error[row]
-            simulated = Points(
+            errors, margin = points.relative_errors[row], 2.0 * points.standard_errors[row]
+            simulated_points = Points(
                 f"{name}, simulated",
                 points.epsilons,
                 errors,
@@ -249,7 +257,7 @@ def plot_strategies(
                 errors - margin,
                 errors + margin,
             )
-            items.append(replace(simulated, is_unnamed=True, symbol=strategy.symbol, size=7))
+            items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):
         items.append(Level("Your ε", epsilon, is_vertical=True))
@@ -277,8 +285,8 @@ def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
     """Tabulate the simulated points, with their standard errors."""
     columns = {"epsilon": points.epsilons}
     for row, strategy in enumerate(points.strategies):
-        columns[f"{strategy.column}_simulated_error"] = points.relative_error[row]
-        columns[f"{strategy.column}_standard_error"] = points.standard_error[row]
+        columns[f"{strategy.column}_simulated_error"] = points.relative_errors[row]
+        columns[f"{strategy.column}_standard_error"] = points.standard_errors[row]
     return columns
 
 
@@ -286,9 +294,10 @@ def write_near_best(curves: StrategyCurves) -> list[str]:
     """Write between which epsilons each fixed quantile has at most 1.1 times the best bound's error."""
     sentences = []
     for row in range(1, len(curves.strategies)):
-        near_best = curves.epsilons[curves.relative_error[row] <= 1.1 * curves.relative_error[0]]
+        near_best_epsilons = curves.epsilons[curves.relative_errors[row] <= 1.1 * curves.relative_errors[0]]
         epsilon_text = "no ε"
-        if near_best.size:
-            epsilon_text = f"ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[-1], 2)}"
+        if near_best_epsilons.size:
+            low_text, high_text = (wording.number(near_best_epsilons[index], 2) for index in (0, -1))
+            epsilon_text = f"ε from {low_text} to {high_text}"
         sentences.append(f"{_name_strategy(curves, row)}: for {epsilon_text}.")
     return sentences

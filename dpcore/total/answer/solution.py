@@ -18,7 +18,7 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
-from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
+from dpcore.total.parameters import TotalParameters, UserTotals, compute_user_totals
 from dpcore.total.signed import ClippedSum, SignedProblem
 
 MEASURE_NAMES = {
@@ -36,30 +36,30 @@ class Unit:
     """How amounts are written.
 
     Attributes:
-        column: The column that was added up; empty for rows.
+        column_name: The column that was added up; empty for rows.
     """
 
-    column: str
+    column_name: str
 
     @property
-    def axis(self) -> str:
+    def axis_unit(self) -> str:
         """Return the unit, as the title of an axis names it."""
-        return "unit of the column" if self.column else "rows"
+        return "unit of the column" if self.column_name else "rows"
 
     @property
-    def per_user(self) -> str:
+    def per_user_unit(self) -> str:
         """Return the unit of a bound."""
-        return "unit of the column, per user" if self.column else "rows per user"
+        return "unit of the column, per user" if self.column_name else "rows per user"
 
     @property
-    def result(self) -> str:
+    def result_name(self) -> str:
         """Return the name of the quantity that is released."""
-        return "sum" if self.column else "count"
+        return "sum" if self.column_name else "count"
 
-    def amount(self, value: float, digits: int = 3) -> str:
+    def format_amount(self, value: float, num_digits: int = 3) -> str:
         """Format an amount as ``12 rows``; a bare number for totals of a column."""
-        number = wording.number(value, digits)
-        return number if self.column else f"{number} {'row' if value == 1 else 'rows'}"
+        number = wording.number(value, num_digits)
+        return number if self.column_name else f"{number} {'row' if value == 1 else 'rows'}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class _CurveSolution:
     @property
     def unit(self) -> Unit:
         """Return the unit of the amounts."""
-        return Unit(self.user_totals.column)
+        return Unit(self.user_totals.column_name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,22 +90,22 @@ class TotalSolution(_CurveSolution):
         problem: The question on these data.
         choice: The best bound.
         bound: The best bound, in few digits where totals of a column are bounded: what the card says and code applies.
-        at_bound: Errors at ``bound``.
-        near_optimal: Smallest and largest bound within 5 % of the best error.
+        bound_errors: Errors at ``bound``.
+        near_optimal_bounds: Smallest and largest bound within 5 % of the best error.
     """
 
     problem: TotalProblem
     choice: TotalChoice
     bound: float
-    at_bound: TotalErrors
-    near_optimal: tuple[float, float]
+    bound_errors: TotalErrors
+    near_optimal_bounds: tuple[float, float]
 
     @property
     def measure(self) -> Measure:
         """Return the error that the bound minimises."""
         return self.problem.measure
 
-    def error(self, bound: float) -> float:
+    def compute_error(self, bound: float) -> float:
         """Return the error at a bound, by the problem's measure."""
         return float(total.measure_errors(self.problem, bound))
 
@@ -117,7 +117,7 @@ class TotalSolution(_CurveSolution):
         """
         amounts = self.problem.amounts
         problem = TotalProblem(amounts, 10.0)
-        cheapest = float(total.measure_errors(problem, total.optimal_bound(problem)))
+        cheapest = float(total.measure_errors(problem, total.find_optimal_bound(problem)))
         return find_bound_limits(amounts), (cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5)
 
     @cached_property
@@ -125,7 +125,7 @@ class TotalSolution(_CurveSolution):
         """Return the best bound by each measure, in few digits as ``bound`` is."""
         return {measure: _find_short_bound(replace(self.problem, measure=measure)) for measure in Measure}
 
-    def best_by_noise(self, noise: NoiseKind) -> TotalChoice:
+    def find_best_by_noise(self, noise: NoiseKind) -> TotalChoice:
         """Return the best bound under a noise; Gaussian noise is taken at `delta`."""
         delta = self.delta if noise is NoiseKind.GAUSSIAN else None
         return total.best_bound(replace(self.problem, mechanism=noise, delta=delta))
@@ -138,7 +138,7 @@ class TotalSolution(_CurveSolution):
 
 def _find_short_bound(problem: TotalProblem) -> float:
     """Return the best bound in few digits."""
-    return total.short_bound(problem, total.optimal_bound(problem))
+    return total.find_short_bound(problem, total.find_optimal_bound(problem))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,38 +147,38 @@ class SignedSolution(_CurveSolution):
 
     Attributes:
         problem: The problem on these totals.
-        clipped: What the range costs.
+        clipped_sum: What the range costs.
         is_entered: Whether the person entered the range; else it is [-T, T] read off the data.
         measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
     """
 
     problem: SignedProblem
-    clipped: ClippedSum
+    clipped_sum: ClippedSum
     is_entered: bool
     measure: Measure
 
-    def own_error(self, parameters: TotalParameters) -> float | None:
+    def compute_own_error(self, parameters: TotalParameters) -> float | None:
         """Return the error at the person's own bound on either side, by ``measure``; None for none."""
         if not parameters.own_bound:
             return None
-        return float(self.problem.symmetric_errors(parameters.own_bound).error_by(self.measure))
+        return float(self.problem.compute_symmetric_errors(parameters.own_bound).measure_error(self.measure))
 
     @property
     def error(self) -> float:
         """Return the error of the clipped sum, by ``measure``."""
-        return float(self.clipped.errors.error_by(self.measure))
+        return float(self.clipped_sum.errors.measure_error(self.measure))
 
     @property
     def limits(self) -> tuple[Limits, Limits]:
         """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
-        sizes = self.problem.sizes.amounts
+        sizes = self.problem.size_problem.amounts
         return (float(self.bounds[0]), sizes.largest), (sizes.total / 1e3, sizes.total * 1.5)
 
 
 def explain_refusal(totals: UserTotals) -> str:
     """Return the sentence why these totals have no answer; empty if they have one."""
     if totals.amounts is None:
-        return totals.refusal if totals.signed is None else ""
+        return totals.refusal_sentence if totals.signed_totals is None else ""
     return "All totals are 0." if totals.amounts.total == 0.0 else ""
 
 
@@ -196,14 +196,14 @@ def solve(
         InvalidInput: There is nothing to add up, or all of it is 0.
     """
     if totals is None:
-        totals = user_totals(dataset, parameters.summed)
+        totals = compute_user_totals(dataset, parameters.summed)
     if reason := explain_refusal(totals):
         raise refuse(reason)
     if totals.amounts is None:
         return _solve_signed(totals, parameters)
-    problem = parameters.problem(totals.amounts)
+    problem = parameters.build_problem(totals.amounts)
     choice = total.best_bound(problem)
-    bound = total.short_bound(problem, choice.max_total)
+    bound = total.find_short_bound(problem, choice.max_total)
     bounds = choose_plot_bounds(totals.amounts)
     if choice.max_total:
         bounds = np.unique(np.append(bounds, choice.max_total))
@@ -212,33 +212,33 @@ def solve(
         problem=problem,
         choice=choice,
         bound=bound,
-        at_bound=total.errors(problem, bound),
-        near_optimal=total.find_near_optimal_bounds(problem),
+        bound_errors=total.compute_errors(problem, bound),
+        near_optimal_bounds=total.find_near_optimal_bounds(problem),
         bounds=bounds,
-        errors=total.errors(problem, bounds),
+        errors=total.compute_errors(problem, bounds),
     )
 
 
 def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Compute the errors of the range that was entered, or of one proposed from the data."""
-    assert totals.signed is not None
+    assert totals.signed_totals is not None
     problem = SignedProblem.from_totals(
-        totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta, parameters.program
+        totals.signed_totals, parameters.epsilon, parameters.mechanism, parameters.delta, parameters.program
     )
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
     if low is None or high is None:
         high = problem.propose_bound()
         low = -high
-    bounds = choose_plot_bounds(problem.sizes.amounts)
+    bounds = choose_plot_bounds(problem.size_problem.amounts)
     return SignedSolution(
         user_totals=totals,
         problem=problem,
-        clipped=problem.clip(low, high),
+        clipped_sum=problem.clip(low, high),
         is_entered=is_entered,
         measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
-        errors=problem.symmetric_errors(bounds),
+        errors=problem.compute_symmetric_errors(bounds),
     )
 
 
@@ -248,23 +248,23 @@ NOT_COMPARED = list_fields_beside_data(TotalParameters)
 
 def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """Build the comparison of the best bound and its error over epsilon, or return the sentence why there is none."""
-    totals = user_totals(dataset, parameters.summed)
+    totals = compute_user_totals(dataset, parameters.summed)
     if totals.amounts is None:
         return "Only totals ≥ 0 are compared over ε."
     if totals.amounts.total == 0.0:
         return "All totals are 0."
-    problem, unit = parameters.problem(totals.amounts), Unit(totals.column)
+    problem, unit = parameters.build_problem(totals.amounts), Unit(totals.column_name)
 
-    def best(epsilon: float) -> tuple[float, float]:
+    def solve_at(epsilon: float) -> tuple[float, float]:
         """Return the best bound and its error at another epsilon."""
         problem_there = replace(problem, epsilon=epsilon)
         bound = _find_short_bound(problem_there)
         return bound, float(total.measure_errors(problem_there, bound))
 
     return BoundComparison(
-        f"Best bound ({unit.per_user})",
-        f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis})",
-        best,
+        f"Best bound ({unit.per_user_unit})",
+        f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis_unit})",
+        solve_at,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,
         totals.amounts.users,

@@ -13,9 +13,9 @@ from dpcore.code.forms import (
     ROWS_OF_THE_FILE,
     CodeChoice,
     build_forms,
-    cap_form,
-    fields_of_data,
-    summed_column,
+    find_summed_column,
+    list_data_fields,
+    name_cap_form,
 )
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
@@ -47,10 +47,10 @@ def write_headline(solution: TotalSolution) -> str:
     if solution.choice.max_total == 0.0:
         epsilon = wording.entered(solution.problem.epsilon)
         return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
-    at_most = unit.amount(solution.bound, 4)
-    if unit.column:
-        return f"Clamp each user's total of {wording.plain(unit.column)} at {at_most}."
-    return standard.instruct_to_cap(at_most)
+    bound_text = unit.format_amount(solution.bound, 4)
+    if unit.column_name:
+        return f"Clamp each user's total of {wording.plain(unit.column_name)} at {bound_text}."
+    return standard.instruct_to_cap(bound_text)
 
 
 def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
@@ -59,31 +59,38 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
 
     def build_number(label: str, value: float, help_text: str, key: str) -> Number:
         """Build the number of an error or of a part of it, with its share of the sum."""
-        share = f"({wording.percent(value / solution.choice.error_of_nothing)} of the {unit.result})"
-        return Number(label, unit.amount(value), share, help_text, value, unit.axis, key)
+        share = f"({wording.percent(value / solution.choice.error_of_nothing)} of the {unit.result_name})"
+        return Number(label, unit.format_amount(value), share, help_text, value, unit.axis_unit, key)
 
-    bound_help = "Larger totals count as this much." if unit.column else ""
+    bound_help = "Larger totals count as this much." if unit.column_name else ""
     bound_key, bound_text = (
-        "max_total" if unit.column else "max_contributions",
-        unit.amount(solution.bound, 4),
+        "max_total" if unit.column_name else "max_contributions",
+        unit.format_amount(solution.bound, 4),
     )
-    cut_help = f"The {unit.result} is always too low by this much."
+    cut_help = f"The {unit.result_name} is always too low by this much."
     noise_label = "RMS noise" if measure is Measure.RMSE else "Mean noise"
-    noise, noise_help = float(solution.at_bound.noise_by(measure)), "It can cancel a part of the bias."
+    noise, noise_help = (
+        float(solution.bound_errors.measure_noise(measure)),
+        "It can cancel a part of the bias.",
+    )
     return (
-        Number("Best bound", bound_text, "per user", bound_help, solution.bound, unit.per_user, bound_key),
-        build_number(ERROR_LABELS[measure], solution.error(solution.bound), ERROR_HELP[measure], "error"),
-        build_number("Cut away (bias)", float(solution.at_bound.bias), cut_help, "bias"),
+        Number(
+            "Best bound", bound_text, "per user", bound_help, solution.bound, unit.per_user_unit, bound_key
+        ),
+        build_number(
+            ERROR_LABELS[measure], solution.compute_error(solution.bound), ERROR_HELP[measure], "error"
+        ),
+        build_number("Cut away (bias)", float(solution.bound_errors.bias), cut_help, "bias"),
         build_number(noise_label, noise, noise_help, "noise"),
     )
 
 
 def describe_near_optimal(solution: TotalSolution) -> str:
     """Say from which bound to which one the error stays near the best."""
-    if not solution.unit.column:
-        return standard.write_range(*solution.near_optimal, "row")
+    if not solution.unit.column_name:
+        return standard.write_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
-    low, high = (float(f"{end:.3g}") for end in solution.near_optimal)
+    low, high = (float(f"{end:.3g}") for end in solution.near_optimal_bounds)
     return standard.write_range(low, high)
 
 
@@ -114,25 +121,31 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         )
     if bound > 0.0:
         facts["Half or double"] = standard.compare_half_and_double(
-            bound, lambda bounds: map(solution.error, bounds), unit.amount, is_integer=problem.is_integer
+            bound,
+            lambda bounds: map(solution.compute_error, bounds),
+            unit.format_amount,
+            is_integer=problem.is_integer,
         )
     facts["Who is affected"] = standard.describe_affected(
         int(amounts.users_above(bound)),
         amounts.num_users,
-        float(solution.at_bound.bias) / choice.error_of_nothing,
-        f"the {unit.result} is cut away",
+        float(solution.bound_errors.bias) / choice.error_of_nothing,
+        f"the {unit.result_name} is cut away",
     )
     if choice.max_total > 0.0:
-        low, high = total.error_interval(problem, bound)
+        low, high = total.compute_error_interval(problem, bound)
         facts[f"Error of 95{wording.PERCENT} of releases"] = (
-            f"from {wording.number(low)} to {unit.amount(high)}."
+            f"from {wording.number(low)} to {unit.format_amount(high)}."
         )
     facts["Noise"] = describe_program(
         problem.program, problem.mechanism, problem.epsilon, problem.delta, of_counts=problem.is_integer
     )
     if own_bound is not None:
-        facts[f"Your own bound, {unit.amount(own_bound, 4)}"] = standard.compare_own_bound(
-            MEASURE_NAMES[problem.measure], solution.error(own_bound), choice.certificate.value, unit.amount
+        facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
+            MEASURE_NAMES[problem.measure],
+            solution.compute_error(own_bound),
+            choice.certificate.value,
+            unit.format_amount,
         )
     return facts
 
@@ -143,39 +156,44 @@ def write_measures_table(solution: TotalSolution) -> str:
     for measure, measure_name in MEASURE_NAMES.items():
         name = measure_name.capitalize()
         cell = f"**{name}**" if measure is solution.measure else name
-        error = solution.unit.amount(float(solution.at_bound.error_by(measure)))
-        rows.append(f"| {cell} | {error} | {solution.unit.amount(solution.bounds_by_measure[measure], 4)} |")
+        error = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
+        rows.append(
+            f"| {cell} | {error} | {solution.unit.format_amount(solution.bounds_by_measure[measure], 4)} |"
+        )
     return "\n".join(rows)
 
 
 def describe_bound(solution: TotalSolution) -> str:
     """Compare the paper's bound with the expected error."""
-    ratio = wording.number(float(solution.at_bound.bound / solution.at_bound.absolute_error))
+    ratio_text = wording.number(
+        float(solution.bound_errors.bias_plus_noise / solution.bound_errors.absolute_errors)
+    )
     noise = solution.problem.noise.kind
     return (
-        f"The paper's bound is {ratio} times the expected error; with {noise.value} noise it is at most "
+        f"The paper's bound is {ratio_text} times the expected error; with {noise.value} noise it is at most "
         f"{LARGEST_RATIOS[noise]} times (the paper proves 2)."
     )
 
 
 def compare_noises(solution: TotalSolution) -> str:
     """Compare the best errors with Laplace and with Gaussian noise."""
-    laplace, gaussian = (
-        solution.unit.amount(solution.best_by_noise(noise).certificate.value)
+    laplace_text, gaussian_text = (
+        solution.unit.format_amount(solution.find_best_by_noise(noise).certificate.value)
         for noise in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
     )
     return (
-        f"**Which noise?** The best error is {laplace} with Laplace noise, whose guarantee is stronger (no delta), and "
-        f"{gaussian} with Gaussian noise at δ = {wording.entered(solution.delta)}."
+        f"**Which noise?** The best error is {laplace_text} with Laplace noise, whose guarantee is stronger (no "
+        f"delta), and {gaussian_text} with Gaussian noise at δ = {wording.entered(solution.delta)}."
     )
 
 
 def describe_totals(totals: UserTotals, dataset: Dataset) -> str:
     """Say how many users there are, and to how much their rows or totals add up."""
-    users = wording.counted(dataset.histogram.num_users, "user")
-    if totals.amounts is None or not totals.column:
-        return f"{users} with {wording.counted(dataset.histogram.num_rows, 'row')}."
-    return f"{users}; the totals of {wording.plain(totals.column)} add up to {wording.number(totals.amounts.total, 4)}."
+    users_text = wording.counted(dataset.histogram.num_users, "user")
+    if totals.amounts is None or not totals.column_name:
+        return f"{users_text} with {wording.counted(dataset.histogram.num_rows, 'row')}."
+    sum_text = wording.number(totals.amounts.total, 4)
+    return f"{users_text}; the totals of {wording.plain(totals.column_name)} add up to {sum_text}."
 
 
 MEASURES = MEASURE_NAMES | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
@@ -184,33 +202,33 @@ MEASURES = MEASURE_NAMES | {Measure.BOUND: "sum of the bias and the mean size of
 def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the best bound on what a user adds, and its error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
-    result, public_limit = "sum", "The total of each user was limited"
+    result_name, public_limit = "sum", "The total of each user was limited"
     limit_sentence = f"{public_limit} to {wording.number(solution.bound, 6)}"
     rounded_text = ", and was then rounded to few digits"
     if parameters.summed is Summed.ROWS:
-        result, rounded_text = "count of rows", ""
+        result_name, rounded_text = "count of rows", ""
         limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
         public_limit = "The rows counted of each user were limited"
-    noise = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
-    measure = MEASURES[solution.measure]
-    error = solution.unit.amount(solution.error(solution.bound))
+    noise_text = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
+    measure_name = MEASURES[solution.measure]
+    error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
     no_release = (
         f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
     )
     return Methods(
-        guarantee=_write_guarantee(parameters, result),
-        sentences=f"{limit_sentence}, and {noise} was added to the {result}. The {measure} of the release is {error}, "
-        f"with a bias of {solution.unit.amount(float(solution.at_bound.bias))}.",
-        public_sentences=f"{public_limit}, and {noise} was added to the {result}.",
+        guarantee=_write_guarantee(parameters, result_name),
+        sentences=f"{limit_sentence}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
+        f"release is {error_text}, with a bias of {solution.unit.format_amount(float(solution.bound_errors.bias))}.",
+        public_sentences=f"{public_limit}, and {noise_text} was added to the {result_name}.",
         disclosure=dataset.provenance,
-        rule=f"The bound minimises the {measure} [@amin2019, section 3]{rounded_text}.",
+        rule=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounded_text}.",
         empty_sentence=no_release if solution.choice.max_total == 0.0 else "",
     )
 
 
-def _write_guarantee(parameters: TotalParameters, quantity: str) -> str:
+def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
     """Write the sentence on the guarantee of the released sum or count."""
-    release, relation = f"The {quantity} was released", Neighbours.ADD_OR_REMOVE_USER
+    release, relation = f"The {quantity_name} was released", Neighbours.ADD_OR_REMOVE_USER
     return write_guarantee(release, parameters.epsilon, relation, parameters.delta or 0.0)
 
 
@@ -218,17 +236,17 @@ def write_forms(
     solution: TotalSolution | SignedSolution, dataset: Dataset, parameters: TotalParameters
 ) -> CodeChoice | None:
     """Write programs for the best bound, or for the range of totals of both signs; None where no library has it."""
-    base = fields_of_data(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
-    column = solution.unit.column or summed_column(dataset)
+    base = list_data_fields(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
+    column = solution.unit.column_name or find_summed_column(dataset)
     library = choose_library(parameters.program, parameters.mechanism)
     if isinstance(solution, SignedSolution):
-        bounds = {"max_total": solution.clipped.high, "min_total": solution.clipped.low}
+        bounds = {"max_total": solution.clipped_sum.high, "min_total": solution.clipped_sum.low}
         if solution.is_entered:  # A public input, whatever the data are.
             base["disclosure"] = Disclosure.PUBLIC
     elif column:
         bounds = {"max_total": solution.bound}
     else:
-        forms = [(cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
+        forms = [(name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
         return build_forms(parameters.epsilon, base, forms, library)
     fields = bounds | {"value_column": column} | ROWS_OF_THE_FILE
     return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)], library)
@@ -237,36 +255,38 @@ def write_forms(
 # --- totals of both signs -----------------------------------------------------------------------------------
 
 
-def _format_range(solution: SignedSolution, digits: int = 4) -> str:
+def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
     """Format the range [L, U]."""
-    low, high = (wording.number(end, digits) for end in (solution.clipped.low, solution.clipped.high))
+    low, high = (
+        wording.number(end, num_digits) for end in (solution.clipped_sum.low, solution.clipped_sum.high)
+    )
     return f"[{low}, {high}]"
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
     """Say to which range to clip each user's total."""
-    return f"Clip each user's total of {wording.plain(solution.user_totals.column)} to {_format_range(solution)}."
+    return f"Clip each user's total of {wording.plain(solution.user_totals.column_name)} to {_format_range(solution)}."
 
 
 def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     """Return the range, its error and the parts of the error."""
-    clipped, unit = solution.clipped, solution.unit.axis
-    noise = float(clipped.errors.noise_by(solution.measure))
+    clipped, unit = solution.clipped_sum, solution.unit.axis_unit
+    noise = float(clipped.errors.measure_noise(solution.measure))
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     size = abs(float(solution.problem.totals.sum()))
-    share = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
+    share_text = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
     direction = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
-    copied = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
+    clipboard_text = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
     range_help = "A total outside counts as the nearer end."
 
-    def build_number(label: str, value: float, note: str = "", digits: int = 3, key: str = "") -> Number:
+    def build_number(label: str, value: float, note: str = "", num_digits: int = 3, key: str = "") -> Number:
         """Build a number from the size of a value."""
-        return Number(label, wording.number(abs(value), digits), note, value=value, unit=unit, key=key)
+        return Number(label, wording.number(abs(value), num_digits), note, value=value, unit=unit, key=key)
 
     return (
-        Number("Range", _format_range(solution), "", range_help, clipboard_text=copied),
-        build_number(ERROR_LABELS[solution.measure], solution.error, share, key="error"),
-        build_number("Largest change by one user", clipped.sensitivity, digits=4),
+        Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
+        build_number(ERROR_LABELS[solution.measure], solution.error, share_text, key="error"),
+        build_number("Largest change by one user", clipped.sensitivity, num_digits=4),
         build_number("Bias", clipped.bias, direction),
         build_number(noise_label, noise),
     )
@@ -274,9 +294,9 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
 
 def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> dict[str, str]:
     """Explain the range in sentences, each under its heading."""
-    clipped, facts = solution.clipped, dict[str, str]()
-    cut = clipped.users_below + clipped.users_above
-    if parameters.own_bound and (error := solution.own_error(parameters)) is not None:
+    clipped, facts = solution.clipped_sum, dict[str, str]()
+    num_cut = clipped.num_users_below + clipped.num_users_above
+    if parameters.own_bound and (error := solution.compute_own_error(parameters)) is not None:
         bound = wording.number(parameters.own_bound, 4)
         facts[f"Your own bound, [−{bound}, {bound}]"] = standard.compare_own_bound(
             MEASURE_NAMES[solution.measure], error, solution.error, wording.number, "the range"
@@ -288,8 +308,8 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
         )
     return facts | {
         "Who is affected": (
-            f"{wording.counted(cut, 'user')} ({wording.percent(cut / solution.problem.totals.size)}): "
-            f"{wording.number(clipped.users_below)} below L, {wording.number(clipped.users_above)} above U."
+            f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / solution.problem.totals.size)}): "
+            f"{wording.number(clipped.num_users_below)} below L, {wording.number(clipped.num_users_above)} above U."
         )
     }
 
@@ -297,10 +317,10 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
 def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     """Say why there are two ends, and what a range that depends on private data gives away."""
     totals = solution.problem.totals
-    negative = int(np.sum(totals < 0.0))
+    num_negative = int(np.sum(totals < 0.0))
     sentence = (
-        f"{wording.number(negative)} of {wording.counted(totals.size, 'user')} "
-        f"{wording.agreeing(negative, 'has', 'have')} a negative total, so both sides need a bound."
+        f"{wording.number(num_negative)} of {wording.counted(totals.size, 'user')} "
+        f"{wording.agreeing(num_negative, 'has', 'have')} a negative total, so both sides need a bound."
     )
     is_leak = dataset.is_private and not solution.is_entered
     return f"{sentence} {standard.warn_of_leak('this range was')}" if is_leak else sentence
@@ -312,13 +332,15 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
     rule = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
         public_interval, rule = interval, "The interval was fixed without looking at the data."
-    noise = cite_program_noise(parameters.program, solution.problem.sizes.noise.kind, parameters.mechanism)
-    noise_sentence = f"and {noise} was added to the sum."
+    noise_text = cite_program_noise(
+        parameters.program, solution.problem.size_problem.noise.kind, parameters.mechanism
+    )
+    noise_sentence = f"and {noise_text} was added to the sum."
     return Methods(
         guarantee=_write_guarantee(parameters, "sum"),
         sentences=f"The total of each user was clipped to {interval}, {noise_sentence} The "
         f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
-        f"{wording.number(solution.clipped.bias)}.",
+        f"{wording.number(solution.clipped_sum.bias)}.",
         public_sentences=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
         disclosure=dataset.provenance,
         rule=rule,

@@ -24,7 +24,7 @@ from dpcore.answer.section import (
     Table,
 )
 from dpcore.code.choice import Quantity, Rule, Training
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
@@ -97,22 +97,22 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         for column in category_columns
     )
     training_without_noise = Training(
-        numbers=numeric_ranges,
-        levels=category_levels,
-        intercept=True if design is None else design.intercept,  # Generated rows have one.
-        norm=scaling.norm,
+        number_ranges=numeric_ranges,
+        category_levels=category_levels,
+        has_intercept=True if design is None else design.intercept,  # Generated rows have one.
+        max_row_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
-        positive="" if design is None else design.positive,
-        slope=SLOPES[mechanism.loss],
-        steps=mechanism.steps,
-        rate=mechanism.learning_rate,
-        first=mechanism.average.find_first_step(mechanism.steps),
+        positive_class="" if design is None else design.positive,
+        slope_expression=SLOPES[mechanism.loss],
+        num_steps=mechanism.steps,
+        learning_rate=mechanism.learning_rate,
+        first_averaged_step=mechanism.average.find_first_step(mechanism.steps),
         radius=mechanism.radius,
         gradient_noise=0.0,
         weight_noise=0.0,
-        sampled=mechanism.sampled,
+        sampling_rate=mechanism.sampled,
     )
-    settings = fields_of_data(data.dataset) | {
+    settings = list_data_fields(data.dataset) | {
         **ROWS_OF_THE_FILE,
         "value_column": table.label,
         "neighbours": mechanism.neighbours,
@@ -142,30 +142,31 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
         count_noise=rule_plan.count_noise,
-        number_noise=rule_plan.num_users_noise,
+        num_users_noise=rule_plan.num_users_noise,
         momentum=descent_rule.MOMENTUM,
-        travel=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
-        longest=descent_rule.STABLE_SHARE
+        travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
+        stable_limit=descent_rule.STABLE_SHARE
         / mechanism.loss.smoothness
         * (1.0 if bound_follows else min(cell.reach, 1.0)),
-        settled=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
-        fade=descent_rule.FADE,
-        agreeing=descent_rule.AGREEMENT_TO_GROW * compute_faded_variance(rule_plan.gradient_noise),
-        moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_plan.gradient_noise),
-        growth=descent_rule.GROWTH,
-        most_growth=descent_rule.MAX_GROWTH,
-        start=descent.START_DIVISOR,
-        clipped=descent.CLIPPED_USERS,
-        turn=descent.BOUND_RATE,
-        largest=descent.MAX_LOG_CHANGE,
-        ends=descent.BOUND_RANGE,
+        last_limited_step=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
+        fade_factor=descent_rule.FADE,
+        growth_threshold=descent_rule.AGREEMENT_TO_GROW * compute_faded_variance(rule_plan.gradient_noise),
+        forgetting_threshold=descent_rule.AGREEMENT_TO_FORGET
+        * compute_faded_variance(rule_plan.gradient_noise),
+        growth_factor=descent_rule.GROWTH,
+        max_growth=descent_rule.MAX_GROWTH,
+        first_bound_divisor=descent.START_DIVISOR,
+        target_clipped_users=descent.CLIPPED_USERS,
+        bound_rate=descent.BOUND_RATE,
+        max_log_change=descent.MAX_LOG_CHANGE,
+        bound_range=descent.BOUND_RANGE,
     )
     return replace(
         training,
-        steps=mechanism.steps,
-        first=1,
+        num_steps=mechanism.steps,
+        first_averaged_step=1,
         gradient_noise=rule_plan.gradient_noise,
-        sampled=1.0,
+        sampling_rate=1.0,
         rule=rule,
     )
 

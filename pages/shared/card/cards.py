@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.answer.answer import STYLES, Answer
 from dpcore.code import LIBRARIES, write
-from dpcore.code.choice import Choice, Code, markdown_table
+from dpcore.code.choice import Choice, Code, read_name_table
 from dpcore.code.forms import CodeChoice
 from dpcore.code.several import Several
 from dpcore.common import wording
@@ -54,12 +54,12 @@ def show_code(code: CodeChoice, key: str) -> None:
     if program.text:
         stem, _, ending = program.file_name.rpartition(".")
         notes = [plain(sentence, 2000) for sentence in program.differences]
-        if not choice.known_columns:
+        if not choice.has_known_columns:
             notes.insert(0, "File and columns are placeholders.")
         _draw_program(program, f"{write_file_name(stem, choice.disclosure)}.{ending}", key, notes)
     # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
     with st.expander("The same thing is called …", icon=":material/translate:"):
-        st.markdown(markdown_table())
+        st.markdown(read_name_table())
         st.caption("After an em dash stands what comes nearest. Read on 2026-11-21.")
 
 

@@ -66,7 +66,7 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     )
     dots = handle.place_dots(figure_handle.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
-    error = float(total.errors(answer.solution.problem, bounds[position]).error_by(measure))
+    error = float(total.compute_errors(answer.solution.problem, bounds[position]).measure_error(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)

@@ -66,7 +66,7 @@ class Nasty:
     def make_choice(self, released: Quantity, **bounds: Any) -> Choice:
         """A release with little noise."""
         return Choice(
-            released, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, known_columns=True,
+            released, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, has_known_columns=True,
             privacy_unit=(USER,), value_column=VALUE, group_column=GROUP, **bounds,
         )  # fmt: skip
 

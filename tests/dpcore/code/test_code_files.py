@@ -184,7 +184,7 @@ def test_the_labels_of_a_regression_are_those_of_the_page(empty_folder: Path) ->
     weights.to_parquet("regression_matrix.parquet")
     choice = Choice(
         Quantity.COEFFICIENTS, 1.0, Disclosure.PUBLIC, Neighbours.REPLACE_VALUES, largest_user_weight=2.0,
-        lower=0.0, upper=5.0, file=data.name, layout=data.layout, known_columns=True, privacy_unit=("Wer",),
+        lower=0.0, upper=5.0, file=data.name, layout=data.layout, has_known_columns=True, privacy_unit=("Wer",),
         value_column="Ziel",
     )  # fmt: skip
     names = run_program(choice, Program.PYTHON)
@@ -198,13 +198,13 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> N
     data, table = models_table()
     (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
     training = Training(
-        numbers=(("Menge", (0.0, 10.0)),), levels=(("Art", ("blau",)),), intercept=True, norm=1.0,
-        positive_above=2.2, slope="margin - 1.0", steps=1, rate=1.0, first=1, radius=1.0, gradient_noise=1.0,
-        weight_noise=1.0,
+        number_ranges=(("Menge", (0.0, 10.0)),), category_levels=(("Art", ("blau",)),), has_intercept=True,
+        max_row_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
+        first_averaged_step=1, radius=1.0, gradient_noise=1.0, weight_noise=1.0,
     )  # fmt: skip
     choice = Choice(
         Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
-        layout=data.layout, known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
+        layout=data.layout, has_known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
     )  # fmt: skip
     names = run_program(choice, Program.PYTHON)
     features = {name: np.asarray(column) for name, column in names["features"].items()}

@@ -282,9 +282,10 @@ def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
 def rule_of(bounds_by: str) -> Rule:
     """Return a rule for which the number of users is public."""
     return Rule(
-        bounds_by=bounds_by, clip=1.0, unit_noise=2.0, count_noise=1.0, number_noise=0.0, momentum=0.5, travel=1.0,
-        longest=1.0, settled=3, fade=0.9, agreeing=2.0, moving=2.0, growth=1.1, most_growth=4.0, start=2.0,
-        clipped=1.0, turn=1.0, largest=1.0, ends=(1.0, 8.0),
+        bounds_by=bounds_by, clip=1.0, unit_noise=2.0, count_noise=1.0, num_users_noise=0.0, momentum=0.5,
+        travel_limit=1.0, stable_limit=1.0, last_limited_step=3, fade_factor=0.9, growth_threshold=2.0,
+        forgetting_threshold=2.0, growth_factor=1.1, max_growth=4.0, first_bound_divisor=2.0,
+        target_clipped_users=1.0, bound_rate=1.0, max_log_change=1.0, bound_range=(1.0, 8.0),
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def vectors(choice: Choice) -> np.ndarray:
     laplace = choice.noise is NoiseKind.LAPLACE
     parameters = PerGroupParameters(1.0, STATISTICS[choice.quantity], choice.noise, None if laplace else 1e-6)
     problem = PerGroupProblem(PAIRS, parameters)
-    rule = VectorRule.RADIAL if choice.scaled else VectorRule.CAP
+    rule = VectorRule.RADIAL if choice.is_scaled else VectorRule.CAP
     return problem.sum_by_group(keep_amounts(problem, rule, choice.max_norm))[codes_by_name()]
 
 

@@ -374,7 +374,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
             budget=budget,
             delta=1e-6,
             inflation=1.0,
-            every_user_full=fit is BudgetFit.FULL,
+            fills_every_budget=fit is BudgetFit.FULL,
         ),
         Program.PYTHON,
         {"TASK_SIZES": dict(products), "NUM_USERS": 400},

@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from dpcore.code import LIBRARIES, Choice, Quantity, markdown_table, write
+from dpcore.code import LIBRARIES, Choice, Quantity, read_name_table, write
 from dpcore.code.common import describe_bound_source
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
@@ -285,7 +285,11 @@ def test_several_quantiles_never_cost_more_than_epsilon() -> None:
         for epsilon in (1.0, 0.1, 0.7, 1 / 3):
             quantiles = tuple((i + 1) / (count + 1) for i in range(count))
             one = replace(CHOICE_BY_NAME["quantile, cap"], epsilon=epsilon, quantiles=quantiles)
-            assert 0 <= Fraction(epsilon) - Fraction(one.per_quantile) * count <= Fraction(epsilon) / 10**15
+            assert (
+                0
+                <= Fraction(epsilon) - Fraction(one.epsilon_per_quantile) * count
+                <= Fraction(epsilon) / 10**15
+            )
 
 
 @pytest.mark.parametrize("library", list(LIBRARIES))
@@ -459,7 +463,7 @@ def test_all_problems_are_said_at_once() -> None:
 
 
 def test_every_name_in_the_table_stands_in_a_program() -> None:
-    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown_table().splitlines()]
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in read_name_table().splitlines()]
     columns = table[0][2:]
     for library, column in zip(LIBRARIES, columns, strict=False):
         assert column.startswith(library.value)
@@ -478,4 +482,4 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
 
 def test_the_document_has_the_table() -> None:
     text = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
-    assert markdown_table() in text
+    assert read_name_table() in text

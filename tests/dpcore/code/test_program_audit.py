@@ -52,9 +52,11 @@ def _tables(
     quick = library is Program.PYTHON and isinstance(plan, Choice)
     few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
     if name in ALL_NEIGHBOURS and library is Program.PYTHON:
-        return audit.neighbours(choice.public_counts), audit.EMPTY
+        return audit.neighbours(choice.has_public_counts), audit.EMPTY
     neighbours = {
-        title: content for title, content in audit.neighbours(choice.public_counts).items() if title in few
+        title: content
+        for title, content in audit.neighbours(choice.has_public_counts).items()
+        if title in few
     }
     return neighbours, {title: content for title, content in audit.EMPTY.items() if title in few}
 
@@ -94,7 +96,7 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
     choice, text = CHOICE_BY_NAME[name], _program(name, library)
     _, tables = _tables(choice, library)
     observed = {title: audit.run(text, content, folder) for title, content in tables.items()}
-    if choice.public_counts:  # Whether there are rows is public; a program still ends with a sentence.
+    if choice.has_public_counts:  # Whether there are rows is public; a program still ends with a sentence.
         crashed = {
             title: at.ending
             for title, at in observed.items()

@@ -26,7 +26,7 @@ def evaluate_known(way: Sampling, bound: int, sigma: float, **settings: object) 
 def test_sums_over_the_histogram_are_those_over_users() -> None:
     kept_examples = np.minimum(COUNTS, 3)
     candidate = evaluate_known(Sampling.EXAMPLES, 3, 1.5, gradient_similarity=0.3)
-    assert candidate.kept_examples == kept_examples.sum() == 17
+    assert candidate.num_kept_examples == kept_examples.sum() == 17
     assert candidate.kept_share == pytest.approx(17 / 39)
     assert candidate.rate == 0.353  # 6/17 to three digits, as it stands in a program
     assert candidate.data_error**2 == pytest.approx(0.7 / 17 + 0.3 * (kept_examples**2).sum() / 17**2)
@@ -68,8 +68,8 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
 
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
     comparison = compare_candidates(HISTOGRAM, make_parameters(batch_size=16.0))
-    assert comparison.too_small == (1, 2)
-    assert all(one.bound >= 3 for of in comparison.candidates.values() for one in of)
+    assert comparison.too_small_bounds == (1, 2)
+    assert all(one.bound >= 3 for of in comparison.candidates_by_sampling.values() for one in of)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
         compare_candidates(HISTOGRAM, make_parameters(batch_size=40.0))
 
@@ -84,7 +84,10 @@ def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
 
 def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
     comparison = compare_candidates(ContributionHistogram([1], [500]), make_parameters())
-    (examples,), (users,) = (comparison.candidates[Sampling.EXAMPLES], comparison.candidates[Sampling.USERS])
+    (examples,), (users,) = (
+        comparison.candidates_by_sampling[Sampling.EXAMPLES],
+        comparison.candidates_by_sampling[Sampling.USERS],
+    )
     assert examples.multiplier == users.multiplier
     assert examples.error == pytest.approx(users.error, rel=1e-3)
     assert comparison.best.sampling is Sampling.EXAMPLES
@@ -92,7 +95,7 @@ def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
 
 def test_one_user_and_a_full_batch() -> None:
     comparison = compare_candidates(ContributionHistogram([7], [1]), make_parameters(batch_size=7.0))
-    assert [one.bound for one in comparison.candidates[Sampling.USERS]] == [7]
+    assert [one.bound for one in comparison.candidates_by_sampling[Sampling.USERS]] == [7]
     assert comparison.best.rate == 1.0
     assert not comparison.best.is_upper_bound
 
@@ -101,7 +104,7 @@ def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
         comparison = compare_candidates(HISTOGRAM, make_parameters(sampling=way))
         assert comparison.best.sampling is way
-        assert comparison.best.error == min(one.error for one in comparison.candidates[way])
+        assert comparison.best.error == min(one.error for one in comparison.candidates_by_sampling[way])
         low, high = comparison.find_near_optimal()
         assert low <= comparison.best.bound <= high
 
@@ -110,15 +113,15 @@ def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
     """The same batch from twice the users is drawn with half the probability."""
     double = ContributionHistogram(HISTOGRAM.sizes, 2 * HISTOGRAM.users)
     for one, other in zip(
-        compare_candidates(HISTOGRAM, make_parameters()).candidates[Sampling.USERS],
-        compare_candidates(double, make_parameters()).candidates[Sampling.USERS],
+        compare_candidates(HISTOGRAM, make_parameters()).candidates_by_sampling[Sampling.USERS],
+        compare_candidates(double, make_parameters()).candidates_by_sampling[Sampling.USERS],
         strict=True,
     ):
         assert other.multiplier < one.multiplier
 
 
 def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
-    candidate = compare_candidates(HISTOGRAM, make_parameters()).candidates[Sampling.USERS][3]
+    candidate = compare_candidates(HISTOGRAM, make_parameters()).candidates_by_sampling[Sampling.USERS][3]
     alike = candidates.replace_similarity(HISTOGRAM, make_parameters(), candidate, 1.0)
     diverse = candidates.replace_similarity(HISTOGRAM, make_parameters(), candidate, 0.0)
     assert alike.multiplier == diverse.multiplier == candidate.multiplier

@@ -27,7 +27,10 @@ from dpcore.examples_per_user.owners import (
 
 def count_by_brute_force(ownership: Ownership, bound: int) -> int:
     """The most records, by all choices."""
-    lists = [ownership.user[ownership.record == record].tolist() for record in range(ownership.num_records)]
+    lists = [
+        ownership.user_codes[ownership.record_codes == record].tolist()
+        for record in range(ownership.num_records)
+    ]
     for size in range(ownership.num_records, 0, -1):
         for chosen in itertools.combinations(lists, size):
             if np.bincount(np.concatenate([np.array(one) for one in chosen])).max() <= bound:
@@ -48,7 +51,9 @@ def draw_small_ownership(rng: np.random.Generator) -> Ownership:
 def count_heaviest(selection: RecordSelection) -> int:
     """Records kept of the user who has most."""
     ownership = selection.ownership
-    return int(np.bincount(ownership.user[selection.is_kept[ownership.record]], minlength=1).max())
+    return int(
+        np.bincount(ownership.user_codes[selection.is_kept[ownership.record_codes]], minlength=1).max()
+    )
 
 
 def test_small_tables_by_brute_force() -> None:
@@ -58,8 +63,8 @@ def test_small_tables_by_brute_force() -> None:
         ownership, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
         selection, most = select_most(ownership, bound), count_by_brute_force(ownership, bound)
         assert count_heaviest(selection) <= bound
-        assert selection.count <= most <= selection.at_most
-        reached += selection.count == most
+        assert selection.num_kept <= most <= selection.max_records
+        reached += selection.num_kept == most
     assert reached >= 55
 
 
@@ -85,20 +90,20 @@ def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_mos
     assert 0.0 <= selection.gap <= 5e-3
     columns = tabulate_owners(selection)
     assert sum(columns["Records"]) == 100_000
-    assert sum(columns["Kept"]) == selection.count
+    assert sum(columns["Kept"]) == selection.num_kept
     assert max(columns["Share kept"]) <= 1.0
 
 
 def test_one_owner_each_is_a_sum_of_minima() -> None:
     users = np.array([0, 0, 0, 1, 1, 2])
     selection = select_most(Ownership.from_pairs(np.arange(6), users), 2)
-    assert selection.count == selection.at_most == 2 + 2 + 1
+    assert selection.num_kept == selection.max_records == 2 + 2 + 1
     assert selection.gap == 0.0
 
 
 def test_lines_that_stand_twice_count_once_and_a_record_of_nobody_is_refused() -> None:
     ownership = Ownership.from_pairs(["a", "a", "b", "a"], ["x", "x", "x", "y"])
-    assert ownership.owners.tolist() == [2, 1]
+    assert ownership.num_owners.tolist() == [2, 1]
     with pytest.raises(InvalidInput, match="owners are empty"):
         Ownership.from_pairs(["a", "b"], ["x", " "])
     with pytest.raises(InvalidInput, match="same length"):
@@ -159,13 +164,13 @@ def test_the_program_keeps_as_many_of_a_nasty_file_as_the_core(
     kept = pd.read_csv(tmp_path / "kept_records.csv")["record"].tolist()
     assert len(set(kept)) == len(kept)
     assert (
-        f"of 40 records kept, at most 3 of a user; no choice keeps more than {selection.at_most}"
+        f"of 40 records kept, at most 3 of a user; no choice keeps more than {selection.max_records}"
         in printed.getvalue()
     )
     held = [line.split(",", 1)[1] for line in set(lines) if line.split(",", 1)[0] in kept]
     assert max(held.count(name) for name in names) <= 3
     # Ties are drawn anew each time.
-    assert abs(len(kept) - selection.count) <= 1
+    assert abs(len(kept) - selection.num_kept) <= 1
     (tmp_path / "owners.csv").write_text("record,user\nr1,  \n", encoding="utf-8")
     with pytest.raises(SystemExit, match="no owner"):
         exec(compile(write_owners_program(3).text, "keep.py", "exec"), {"__name__": "__main__"})

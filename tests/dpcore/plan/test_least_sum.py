@@ -106,12 +106,12 @@ def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole, p
         best = TotalCurve(amounts, noise.unit_variance, whole, whole_noise).find_best(
             np.array([problem.unit_noise**2])
         )
-        bound = total.optimal_bound(problem)
+        bound = total.find_optimal_bound(problem)
         assert math.sqrt(best.squared_errors[0]) == pytest.approx(
-            float(total.errors(problem, bound).rmse), rel=1e-9
+            float(total.compute_errors(problem, bound).rmse), rel=1e-9
         )
         assert math.sqrt(best.squared_errors[0]) == pytest.approx(
-            float(total.errors(problem, best.bounds[0]).rmse)
+            float(total.compute_errors(problem, best.bounds[0]).rmse)
         )
 
 

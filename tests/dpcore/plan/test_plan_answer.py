@@ -69,7 +69,7 @@ def test_the_curves_pass_through_the_plan():
         assert draw(make()).data
     columns = said.plots["plan-shares"]().columns
     assert [sum(column) for column in columns.values()] == pytest.approx([1.0] * 3)
-    assert int(np.argmax(columns["needed_share"])) == said.solution.most_expensive
+    assert int(np.argmax(columns["needed_share"])) == said.solution.most_expensive_index
     named = [trace.name for trace in draw(plot).data if trace.showlegend is not False]
     assert (
         named.count("Equal shares") == 1

@@ -35,7 +35,11 @@ def test_regret_by_enumeration() -> None:
             lambda t: np.sqrt(mean.capped_variance(question, t)),
             mean.best_cap(question).standard_error,
         ),
-        (RankedSum(4.0), lambda t: total.errors(sums, t).bound, total.best_bound(sums).bound),
+        (
+            RankedSum(4.0),
+            lambda t: total.compute_errors(sums, t).bias_plus_noise,
+            total.best_bound(sums).bias_plus_noise,
+        ),
     )
     for condition, errors, best in cases:
         problem = ChoiceProblem(condition, 0.3, 200)

@@ -325,11 +325,11 @@ def test_without_noise_only_binning_is_regretted():
     for regrets_in in (smooth_regrets, cap_regrets):
         assert regrets_in(problem, parameters, 2) == pytest.approx(0.0, abs=1e-12)
     counted = total.TotalProblem(Amounts.from_histogram(problem.histogram), 1.0)
-    choose = lambda copy: total.optimal_bound(  # noqa: E731
+    choose = lambda copy: total.find_optimal_bound(  # noqa: E731
         dataclasses.replace(counted, amounts=Amounts.from_histogram(copy))
     )
     bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, 2)
-    best = total.measure_errors(counted, [total.optimal_bound(counted)])
+    best = total.measure_errors(counted, [total.find_optimal_bound(counted)])
     assert total.measure_errors(counted, bounds) == pytest.approx(np.repeat(best, 2), rel=1e-12)
 
 

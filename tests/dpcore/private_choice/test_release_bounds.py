@@ -115,7 +115,7 @@ def test_wrong_variants_are_caught() -> None:
 
     # How many rows there are, read off the data where it has to be public.
     def of_data(counts: list[int]) -> SelectionRequest:
-        rank = QuantileParameters(1.0, neighbours=USERS, weighting=Weighting.CAP).rank_bound(
+        rank = QuantileParameters(1.0, neighbours=USERS, weighting=Weighting.CAP).build_rank_bound(
             ContributionHistogram.from_counts(counts)
         )
         condition = CapMean(dataclasses.replace(rank, public_rows=None).trade_off)
@@ -172,7 +172,7 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     )
     draw = request_quantile_bound(asked, SETTING, 0.1)
     # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
-    reach = max(asked.levels[0], 1.0 - asked.levels[0])
+    reach = max(asked.quantile_levels[0], 1.0 - asked.quantile_levels[0])
     spread = math.log(2.0 * PUBLIC_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
     trade_off = (4.0 if population else 1.0) * spread
     h = draw.problem.candidates[:, None]
@@ -186,9 +186,9 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
         best, abs=0.07 if weighting is Weighting.SMOOTH else 0
     )
     # The page's own bound from counts is the same, however many rows the data have.
-    assert asked.rank_bound(histogram).best(asked.weight_kind).bound == draw.problem.condition.best_bound(
-        histogram
-    )
+    assert asked.build_rank_bound(histogram).find_best(
+        asked.weight_kind
+    ).bound == draw.problem.condition.best_bound(histogram)
 
 
 def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() -> None:

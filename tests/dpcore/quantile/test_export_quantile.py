@@ -14,7 +14,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.quantile import WeightKind
 from dpcore.quantile.answer import build_answer
-from dpcore.quantile.answer.answer import weights_csv
+from dpcore.quantile.answer.answer import write_weights_csv
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 4, 30], users=[20, 6, 2])
@@ -24,7 +24,7 @@ HISTOGRAM = ContributionHistogram(sizes=[1, 4, 30], users=[20, 6, 2])
     ("kind", "bound"), [(WeightKind.SMOOTH, 3.7), (WeightKind.CAP, 5.0), (WeightKind.SMOOTH, 30.0)]
 )
 def test_weights_sum_to_one_and_bound_every_user(kind, bound):
-    text = weights_csv(HISTOGRAM, kind, bound, Disclosure.PRIVATE)
+    text = write_weights_csv(HISTOGRAM, kind, bound, Disclosure.PRIVATE)
     rows = list(csv.DictReader(io.StringIO(text)))
     users = [Fraction(row["rows_kept"]) * Fraction(row["row_weight"]) for row in rows]
     assert float(sum(int(r["users"]) * w for r, w in zip(rows, users, strict=True))) == pytest.approx(1.0)

@@ -82,7 +82,7 @@ def test_density_mean_and_errors_are_the_integrals(base, h):
             for a, b in cuts
             if abs(share((a + b) / 2.0) - 0.4) <= t + 1e-9
         )
-        assert float(out.probability_within(t)) == pytest.approx(inside / total, rel=1e-9, abs=1e-14)
+        assert float(out.compute_probability_within(t)) == pytest.approx(inside / total, rel=1e-9, abs=1e-14)
     at = np.array([0.2, 2.0, 4.1, 9.0])
     below = [
         math.fsum(quad(density, a, min(b, t), epsabs=1e-14)[0] for a, b in cuts if a < t) / total for t in at
@@ -94,11 +94,11 @@ def test_density_mean_and_errors_are_the_integrals(base, h):
 def test_answer_at_inverts_the_distribution(base):
     out = quantile.output(problem_of(base=base), WeightKind.SMOOTH, 2.0)
     shares = np.array([0.01, 0.3, 0.5, 0.9, 0.999])
-    assert out.cdf(out.answer_at(shares)) == pytest.approx(shares, abs=1e-9)
-    low, high = out.interval(0.9)
+    assert out.cdf(out.find_answers(shares)) == pytest.approx(shares, abs=1e-9)
+    low, high = out.find_interval(0.9)
     assert float(out.cdf(high) - out.cdf(low)) == pytest.approx(0.9, abs=1e-9)
     edges = np.linspace(-40.0, 45.0, 171)
-    density = out.binned_density(edges)
+    density = out.compute_binned_density(edges)
     assert np.sum(density * np.diff(edges)) == pytest.approx(1.0, abs=1e-9)
     assert float(out.cdf(-np.inf)) == 0.0
     assert float(out.cdf(np.inf)) == pytest.approx(1.0, abs=1e-12)
@@ -108,7 +108,7 @@ def test_answer_at_inverts_the_distribution(base):
 def test_a_million_samples_follow_the_exact_density(base):
     out = quantile.output(problem_of(base=base, epsilon=6.0), WeightKind.SMOOTH, 2.0)
     drawn = out.sample(1_000_000, np.random.default_rng(11))
-    cuts = out.answer_at(np.arange(1, 40) / 40)  # About even cells, expectations from the exact cdf.
+    cuts = out.find_answers(np.arange(1, 40) / 40)  # About even cells, expectations from the exact cdf.
     expected = np.diff(np.concatenate(([0.0], out.cdf(cuts), [1.0]))) * 1_000_000
     observed = np.bincount(np.searchsorted(cuts, drawn), minlength=40)
     # Four bases at level 1e-5 each: a right sampler fails with probability 4e-5 (and the seed is set).
@@ -192,14 +192,14 @@ def test_one_draw_has_both_guarantees(q, kind, h):
         problem_of(q=q, subsamples=3).with_changes(neighbours=ADDED),
     )
     same = by_values.with_changes(epsilon=by_users.epsilon / max(q, 1.0 - q))
-    assert quantile.output(by_users, kind, h).log_probability == pytest.approx(
-        quantile.output(same, kind, h).log_probability, rel=1e-9, abs=1e-9
+    assert quantile.output(by_users, kind, h).log_probabilities == pytest.approx(
+        quantile.output(same, kind, h).log_probabilities, rel=1e-9, abs=1e-9
     )
     # A bound above everybody's rows still has to hold whoever comes.
     large_bound = quantile.output(by_users, WeightKind.SMOOTH, 50.0)
     weaker = same.with_changes(epsilon=same.epsilon * 5.0 / 50.0)
-    assert large_bound.probability == pytest.approx(
-        quantile.output(weaker, WeightKind.SMOOTH, 50.0).probability
+    assert large_bound.probabilities == pytest.approx(
+        quantile.output(weaker, WeightKind.SMOOTH, 50.0).probabilities
     )
 
 
@@ -240,12 +240,12 @@ def test_without_a_bound_all_rows_weigh_the_same():
     problem = problem_of()
     smooth = quantile.output(problem, WeightKind.SMOOTH, 5.0)
     cap = quantile.output(problem, WeightKind.CAP, 5)
-    assert smooth.weighted_rank == pytest.approx(smooth.share_below, abs=1e-15)
-    assert cap.weighted_rank == pytest.approx(smooth.share_below, abs=1e-15)
+    assert smooth.weighted_ranks == pytest.approx(smooth.shares_below, abs=1e-15)
+    assert cap.weighted_ranks == pytest.approx(smooth.shares_below, abs=1e-15)
     assert smooth.largest_user_weight == cap.largest_user_weight == pytest.approx(5.0 / 11.0)
     above_all = quantile.output(problem, WeightKind.SMOOTH, 50.0)
     assert above_all.largest_user_weight == smooth.largest_user_weight
-    assert above_all.log_tilt == pytest.approx(smooth.log_tilt)
+    assert above_all.log_tilts == pytest.approx(smooth.log_tilts)
 
 
 def test_a_cap_keeps_rows_without_looking_at_values():
@@ -253,7 +253,7 @@ def test_a_cap_keeps_rows_without_looking_at_values():
     kept_rows = []
     for flip in (1.0, -1.0):
         problem = problem_of([[flip * v for v in u] for u in users], subsamples=1)
-        ranks = [quantile.output(problem, WeightKind.CAP, h).weighted_rank for h in (2, 5)]
+        ranks = [quantile.output(problem, WeightKind.CAP, h).weighted_ranks for h in (2, 5)]
         steps = [np.flatnonzero(np.diff(r) > 0) for r in ranks]
         assert [s.size for s in steps] == [80, 200]
         assert set(steps[0]) <= set(steps[1])  # Nested.
@@ -299,7 +299,7 @@ def test_a_cap_is_averaged_over_subsamples(base, h):
     error = quantile.standard_error(out.subsample_errors, WeightKind.CAP, h, problem.rows)
     assert error == pytest.approx(all_errors.std() / math.sqrt(4000), rel=0.1)
     assert abs(out.expected_rank_error - all_errors.mean()) <= 5.0 * error
-    assert float(out.probability @ np.abs(out.share_below - 0.4)) == pytest.approx(out.expected_rank_error)
+    assert float(out.probabilities @ np.abs(out.shares_below - 0.4)) == pytest.approx(out.expected_rank_error)
 
 
 def test_the_distribution_under_a_cap_is_the_mixture_of_its_subsamples():
@@ -319,9 +319,9 @@ def test_the_distribution_under_a_cap_is_the_mixture_of_its_subsamples():
     assert together.mean == pytest.approx(np.mean([one.mean for one in single]))
     assert together.subsample_errors == pytest.approx([one.expected_rank_error for one in single])
     assert together.largest_user_weight == single[0].largest_user_weight
-    assert together.probability.sum() == pytest.approx(1.0)
+    assert together.probabilities.sum() == pytest.approx(1.0)
     # The several questions of one call are averaged subsample by subsample.
-    both = quantile.subsample_errors([problem, problem.with_changes(quantile=0.8)], *CAP_2)
+    both = quantile.compute_subsample_errors([problem, problem.with_changes(quantile=0.8)], *CAP_2)
     alone = quantile.output(problem.with_changes(quantile=0.8), *CAP_2).subsample_errors
     assert both == pytest.approx((together.subsample_errors + alone) / 2.0)
 
@@ -352,8 +352,8 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
             Values(np.arange(rows) // 2, np.arange(float(rows))), 0.5, 1.0, BASES["normal"]
         )
 
-    assert [subsamples(n).rows.draws.count for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
-    assert [subsamples(n).rows.draws.for_search.count for n in (10, 20_000, 50_000, 600_000)] == [
+    assert [subsamples(n).rows.draws.num_orders for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
+    assert [subsamples(n).rows.draws.search_draws.num_orders for n in (10, 20_000, 50_000, 600_000)] == [
         50,
         50,
         20,
@@ -365,8 +365,8 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
     monkeypatch.setattr(quantile.rows, "_KEPT_CELLS", 1)
     in_blocks = quantile.output(problem_of(subsamples=9), *CAP_2)
     assert in_blocks.subsample_errors == pytest.approx(full_output.subsample_errors)
-    assert in_blocks.log_tilt == pytest.approx(full_output.log_tilt)
-    assert in_blocks.weighted_rank == pytest.approx(full_output.weighted_rank)
+    assert in_blocks.log_tilts == pytest.approx(full_output.log_tilts)
+    assert in_blocks.weighted_ranks == pytest.approx(full_output.weighted_ranks)
 
 
 def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
@@ -374,7 +374,7 @@ def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
     values = Values(np.repeat(np.arange(250_000), 4), generator.normal(size=1_000_000))
     problem = QuantileProblem(values, 0.9, 1e3, NormalBase(-20.0, 4.0))
     out = quantile.output(problem, WeightKind.SMOOTH, 1.0)
-    assert out.probability.sum() == pytest.approx(1.0, abs=1e-9)
+    assert out.probabilities.sum() == pytest.approx(1.0, abs=1e-9)
     # |rank - q| is a few times 2 W / epsilon = 8e-9 plus half a row's weight at most.
     assert out.expected_rank_error < 1e-6
     exact = np.quantile(values.values, 0.9)
@@ -386,12 +386,12 @@ def test_several_quantiles_are_monotone_and_share_epsilon():
     problem = problem_of(epsilon=6.0)
     joint = mechanism.compute_outputs(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
     alone = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
-    assert joint[1].log_probability == pytest.approx(alone.log_probability)
+    assert joint[1].log_probabilities == pytest.approx(alone.log_probabilities)
     drawn = simulate_answers(joint, 5000)
     assert np.all(drawn[:, 1] <= drawn[:, 2])
     assert np.all(drawn[:, 2] <= drawn[:, 0])
     # The smallest of three independent answers: 1 - (1 - F1)(1 - F2)(1 - F3), at the 1e-5 level.
-    at = float(alone.answer_at(0.4))
+    at = float(alone.find_answers(0.4))
     below = 1.0 - np.prod([1.0 - float(o.cdf(at)) for o in joint])
     assert stats.binomtest(int(np.sum(drawn[:, 1] <= at)), 5000, below).pvalue > 1e-5
 

@@ -36,12 +36,12 @@ def test_all_caps_are_tried_and_the_least_is_taken():
         for h in range(2, 61)
     ]
     assert choice.bound == 2 + int(np.argmin(brute))
-    assert choice.search_errors.rank_error == pytest.approx(brute)
+    assert choice.search_errors.rank_errors == pytest.approx(brute)
     assert choice.certificate.value == pytest.approx(min(brute))
     # Judged by the problem's own subsamples, none of which it was picked on.
     own_problem = quantile.output(problem, WeightKind.CAP, choice.bound)
     assert choice.rank_error == own_problem.expected_rank_error
-    assert choice.subsamples == own_problem.subsample_errors.size == 400
+    assert choice.num_subsamples == own_problem.subsample_errors.size == 400
     assert choice.standard_error == pytest.approx(own_problem.subsample_errors.std(ddof=1) / 20.0)
     assert choice.unbounded_rank_error == pytest.approx(brute[-1])
     assert choice.unbounded_rank_error > 1.5 * min(brute)
@@ -56,9 +56,9 @@ def test_the_smooth_search_is_honest_about_its_proof():
         problem, WeightKind.SMOOTH, num_points=12, progress=progress_shares.append
     )
     grid = np.geomspace(2.0, 60.0, 60)
-    brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).rank_error
+    brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).rank_errors
     assert choice.rank_error <= brute.min() * 1.01
-    assert choice.rank_error == choice.search_errors.rank_error.min()
+    assert choice.rank_error == choice.search_errors.rank_errors.min()
     assert math.isinf(choice.certificate.relative_gap)
     assert "nothing is proved" in choice.stop_reason
     assert progress_shares == sorted(progress_shares)
@@ -76,11 +76,11 @@ def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
     answers = iter([False] * 3 + [True] * 9)
     choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(answers))
-    assert choice.search_errors.cancelled
+    assert choice.search_errors.is_cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
     none = optimal_bound.best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
-    assert (none.search_errors.cancelled, none.bound) == (True, 60.0)
+    assert (none.search_errors.is_cancelled, none.bound) == (True, 60.0)
     assert none.rank_error == none.unbounded_rank_error
 
 
@@ -95,11 +95,11 @@ def test_base_mass_is_the_mass_near_the_quantile():
     # Values 0..9: F is (k + 1) / 10 on [k, k + 1). Within 0.1 of 0.5: 0.4, 0.5, 0.6, so [3, 6) of [0, 20].
     values = Values(np.arange(10), np.arange(10.0))
     problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 20.0))
-    assert optimal_bound.base_mass(problem, 0.1) == pytest.approx(0.15)
+    assert optimal_bound.compute_base_mass(problem, 0.1) == pytest.approx(0.15)
     ties = QuantileProblem(Values([0, 1], [3.0, 3.0]), 0.5, 1.0, uniform_base(0.0, 20.0))
-    assert optimal_bound.base_mass(ties, 0.1) == 0.0
+    assert optimal_bound.compute_base_mass(ties, 0.1) == 0.0
     with pytest.raises(InvalidInput):
-        optimal_bound.base_mass(problem, -0.1)
+        optimal_bound.compute_base_mass(problem, -0.1)
 
 
 def row_weights(kind, h):
@@ -125,9 +125,9 @@ def test_the_bound_is_the_one_of_claims_5_and_6(kind, h):
     eta = math.sqrt(0.5 * math.log(2 * SKEWED.num_rows / gamma) * (c**2).sum()) + c.max()
     last = 2.0 * w / epsilon * math.log(1.0 / (gamma * beta))
     bound = RankBound(SKEWED, epsilon, alpha, beta, gamma)
-    assert float(bound.value(kind, h)) == pytest.approx(alpha + eta + last)
-    twice = RankBound(SKEWED, epsilon, alpha, beta, gamma, population=True)
-    assert float(twice.value(kind, h)) == pytest.approx(alpha + 2.0 * eta + last)
+    assert float(bound.compute(kind, h)) == pytest.approx(alpha + eta + last)
+    twice = RankBound(SKEWED, epsilon, alpha, beta, gamma, is_for_population=True)
+    assert float(twice.compute(kind, h)) == pytest.approx(alpha + 2.0 * eta + last)
 
 
 @pytest.mark.parametrize("population", [False, True])
@@ -138,7 +138,7 @@ def test_the_trade_off_form(population):
     a = 0.64 * math.log(2 * n / 0.05) / (8.0 * math.log(1.0 / 0.005) ** 2) * (4.0 if population else 1.0)
     assert bound.trade_off == pytest.approx(a)
     for kind in WeightKind:
-        best = bound.best(kind)
+        best = bound.find_best(kind)
         all_values = []
         for h in range(2, 61):
             pairs = list(row_weights(kind, h))
@@ -146,7 +146,7 @@ def test_the_trade_off_form(population):
             w = np.bincount([user for user, _ in pairs], weights=c).max()
             all_values.append(w**2 + a * (c**2).sum())
             # Both main terms added are between the root of the summed squares and sqrt(2) times that.
-            terms = float(bound.value(kind, h)) - 0.02 - (2.0 if population else 1.0) * c.max()
+            terms = float(bound.compute(kind, h)) - 0.02 - (2.0 if population else 1.0) * c.max()
             root = math.sqrt(all_values[-1]) * 2.0 / 0.8 * math.log(1.0 / 0.005)
             assert root <= terms * (1.0 + 1e-12)
             assert terms <= math.sqrt(2.0) * root * (1.0 + 1e-12)
@@ -159,10 +159,10 @@ def test_the_bound_holds_for_the_mechanism():
     problem = skewed_problem(epsilon=2.0)
     alpha, gamma = 0.02, 0.05
     out = quantile.output(problem, WeightKind.SMOOTH, 3.0)
-    beta = optimal_bound.base_mass(problem, alpha)
+    beta = optimal_bound.compute_base_mass(problem, alpha)
     bound = RankBound(problem.histogram, 2.0, alpha, beta, gamma)
-    distance = np.abs(out.weighted_rank - 0.75)
-    assert float(np.sum(out.probability[distance > float(bound.value(WeightKind.SMOOTH, 3.0))])) <= gamma
+    distance = np.abs(out.weighted_ranks - 0.75)
+    assert float(np.sum(out.probabilities[distance > float(bound.compute(WeightKind.SMOOTH, 3.0))])) <= gamma
 
 
 def test_refusals():
@@ -182,14 +182,16 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
     single_errors = [
         [
             quantile.output(
-                problem.on_search_subsamples().with_changes(epsilon=1.0 / 3.0, quantile=q), WeightKind.CAP, h
+                problem.with_search_subsamples().with_changes(epsilon=1.0 / 3.0, quantile=q),
+                WeightKind.CAP,
+                h,
             ).expected_rank_error
             for q in answers
         ]
         for h in range(2, 61)
     ]
     means = np.mean(single_errors, axis=1)
-    assert choice.search_errors.rank_error == pytest.approx(means)
+    assert choice.search_errors.rank_errors == pytest.approx(means)
     assert choice.bound == 2 + int(np.argmin(means))
 
 
@@ -197,7 +199,7 @@ def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
     problem = skewed_problem()
     bases = [NormalBase(40.0, 20.0), uniform_base(0.0, 100.0), uniform_base(80.0, 90.0)]
     progress_shares = []
-    errors_found = optimal_bound.base_errors(
+    errors_found = optimal_bound.compute_base_errors(
         problem, bases, WeightKind.SMOOTH, 6.0, progress=progress_shares.append
     )
     for base, error in zip(bases, errors_found, strict=True):
@@ -206,7 +208,7 @@ def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
     assert progress_shares[-1] == 1.0
     assert errors_found[2] > 10.0 * errors_found[0]
     answers = iter([False, True])
-    stopped = optimal_bound.base_errors(
+    stopped = optimal_bound.compute_base_errors(
         problem, bases, WeightKind.SMOOTH, 6.0, should_stop=lambda: next(answers)
     )
     assert np.isnan(stopped).tolist() == [False, True, True]
@@ -217,4 +219,4 @@ def test_the_exact_quantile_is_the_least_value_with_enough_rows_below(share):
     values = np.array([3.0, 1.0, 1.0, 7.0, 2.0, 2.0, 2.0, 9.0, 4.0, 4.0])
     problem = QuantileProblem(Values(np.arange(10) // 2, values), 0.5, 1.0, uniform_base(0.0, 8.0))
     expected = min(v for v in values if np.mean(values <= v) >= share)
-    assert problem.rows.value_at(share) == expected
+    assert problem.rows.find_quantile(share) == expected

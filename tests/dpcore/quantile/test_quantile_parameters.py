@@ -26,7 +26,7 @@ def refused(**fields) -> str:
 @pytest.mark.parametrize("text", ["0.75, 0.25 ,0.5", "0.75 0.25\t0.5", "0.75;0.25;0.5;", " 0.25,0.5,0.75"])
 def test_quantiles_are_read_and_put_in_order(text):
     parameters = QuantileParameters(3.0, text)
-    assert parameters.levels == (0.25, 0.5, 0.75)
+    assert parameters.quantile_levels == (0.25, 0.5, 0.75)
     assert parameters.epsilon_each == 1.0
 
 
@@ -75,7 +75,7 @@ def test_all_problems_are_said_at_once():
 )
 def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
     parameters = QuantileParameters(1.0, **BEST, **fields)
-    base_given, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
+    base_given, poorer = parameters.build_base(), parameters.build_base(3.0, 0.25)
     # X -> middle + 3 (X - middle) + width / 4, from the definition, on points around the middle.
     center_of_mass, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
     x = np.linspace(-5.0, 9.0, 57) + 0.01  # off the edges
@@ -86,9 +86,9 @@ def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
 def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
     values, users = (QuantileParameters(1.0, "0.5, 0.8", neighbours=one, **BEST) for one in NEIGHBOURS)
     # 0.5 ε each: the median may be drawn with twice that, the 0.8-quantile with 1 / 0.8 of it.
-    assert [users.drawn_epsilon(q) for q in users.levels] == pytest.approx([1.0, 0.625])
-    assert (values.epsilon_of_other, users.epsilon_of_other) == pytest.approx((0.25 + 0.4, 1.625))
-    assert users.rank_bound(ContributionHistogram(sizes=[1], users=[5])).epsilon == 0.625
+    assert [users.compute_drawn_epsilon(q) for q in users.quantile_levels] == pytest.approx([1.0, 0.625])
+    assert (values.other_relation_epsilon, users.other_relation_epsilon) == pytest.approx((0.25 + 0.4, 1.625))
+    assert users.build_rank_bound(ContributionHistogram(sizes=[1], users=[5])).epsilon == 0.625
     with pytest.raises(InvalidInput, match="may have any number of rows"):
         QuantileParameters(1.0, **BEST, weighting=Weighting.NONE, neighbours=Neighbours.ADD_OR_REMOVE_USER)
     with pytest.raises(InvalidInput, match="What epsilon protects must be one of"):
@@ -101,13 +101,13 @@ def test_a_library_bounds_rows_of_users_who_come_and_go_and_uses_the_range_of_th
     assert parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER
     assert {"weighting", "neighbours"} < set(parameters.unused_names)
     # Four standard deviations around the mean; a poorer base is moved by a share of its width.
-    points = parameters.base_distribution().breaks
+    points = parameters.build_base().breaks
     assert (points[0], points[-1], points.size) == (-5.0, 11.0, 1001)
-    assert parameters.base_distribution(2.0, 0.5).breaks == pytest.approx(3.0 + 2.0 * (points - 3.0) + 8.0)
+    assert parameters.build_base(2.0, 0.5).breaks == pytest.approx(3.0 + 2.0 * (points - 3.0) + 8.0)
     own_base = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 0"}
     plain = QuantileParameters(1.0, program=Program.PYTHON, weighting=Weighting.NONE, **own_base)
     assert plain.weighting is Weighting.NONE
-    assert plain.base_distribution().breaks == pytest.approx((np.arange(2000) + 0.5) / 500)
+    assert plain.build_base().breaks == pytest.approx((np.arange(2000) + 0.5) / 500)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_opendp_s_scores_leave_out_ties(q: float) -> None:
     expected = np.mean(laws, axis=0)
     # Sampled choices of rows: within 5 deviations of a share of 4,000.
     spread = 5.0 * np.std(laws, axis=0) / math.sqrt(4000)
-    assert np.all(np.abs(law.probability[1:] - expected) <= spread + 1e-5)
+    assert np.all(np.abs(law.probabilities[1:] - expected) <= spread + 1e-5)
     errors = np.abs((FEW.values[:, None] <= candidates).mean(axis=0) - q)
     assert law.expected_rank_error == pytest.approx(expected @ errors, rel=0.02)
 
@@ -173,7 +173,7 @@ def test_a_tree_is_walked_as_google_s_library_walks_it(
         kept = [i for user in range(4) for i in order[FEW.user_codes[order] == user][:max_rows]]
         answers.append(walk_down(FEW.values[kept], q, scale, generator))
     simulated = np.repeat(
-        law.base.breaks, np.round(law.probability[1:] * law.subsample_errors.size).astype(int)
+        law.base.breaks, np.round(law.probabilities[1:] * law.subsample_errors.size).astype(int)
     )
     assert stats.ks_2samp(simulated, answers).pvalue > LEVEL
     errors = np.abs(np.searchsorted(np.sort(FEW.values), answers, side="right") / FEW.values.size - q)
@@ -202,12 +202,12 @@ def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     choice = optimal_bound.best_bound(problem, CAP)
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
-    again = optimal_bound.rank_errors(problem.on_search_subsamples(), CAP, [choice.bound, 40.0])
-    assert again.rank_error[0] == searched.rank_error.min() < again.rank_error[1]
+    again = optimal_bound.rank_errors(problem.with_search_subsamples(), CAP, [choice.bound, 40.0])
+    assert again.rank_errors[0] == searched.rank_errors.min() < again.rank_errors[1]
     assert "simulated releases" in choice.stop_reason
     # Other noise: within 5 standard errors of each other.
     assert choice.rank_error == pytest.approx(
-        searched.rank_error.min(), abs=5.0 * searched.standard_error.max()
+        searched.rank_errors.min(), abs=5.0 * searched.standard_errors.max()
     )
 
 

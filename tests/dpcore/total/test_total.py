@@ -90,7 +90,7 @@ def test_the_paper_rule_survives_floating_point(rank):
     # 1 / (1 / 49) is 49.00000000000001 in float64: a plain ceil would say 50.
     totals = np.arange(1.0, 301.0)
     problem = problem_of(totals, 1.0 / rank, measure=Measure.BOUND)
-    assert total.critical_rank(problem) == rank
+    assert total.compute_critical_rank(problem) == rank
     assert total.best_bound(problem).max_total == 301.0 - rank
 
 
@@ -105,7 +105,7 @@ def test_too_few_users_release_nothing():
     choice = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3, measure=Measure.BOUND))
     assert choice.max_total == 0.0
     assert choice.gain == 0.0
-    assert choice.bound == choice.error_of_nothing == 8.0
+    assert choice.bias_plus_noise == choice.error_of_nothing == 8.0
     assert "Nothing useful" in choice.stop_reason
     exact = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3))
     # With q epsilon < 1 the saving is largest at q epsilon = 1, where it is 1 - 1.464 / 2.146 = 0.318.
@@ -165,7 +165,7 @@ def test_removing_a_user_moves_the_clipped_sum_by_at_most_the_bound(totals, boun
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_error_interval_holds_what_it_says(noise):
     problem = problem_of([1.0, 5.0, 9.0], 0.5, noise)
-    low, high = total.error_interval(problem, 4.0, 0.9)
+    low, high = total.compute_error_interval(problem, 4.0, 0.9)
     law = stats.laplace if noise is NoiseKind.LAPLACE else stats.norm
     error = law(loc=-6.0, scale=4.0 * problem.unit_noise)  # Bias 1 + 5.
     assert error.cdf(high) - error.cdf(low) == pytest.approx(0.9, abs=1e-9)
@@ -196,7 +196,7 @@ def test_a_bound_to_carry_away_has_few_digits_and_costs_little(noise, measure, e
             best = total.best_bound(problem)
             if best.max_total == 0.0:
                 continue
-            short = total.short_bound(problem, best.max_total)
+            short = total.find_short_bound(problem, best.max_total)
             digits = len(Decimal(repr(short)).normalize().as_tuple().digits)
             assert digits <= 4
             least = plain_error(totals, [best.max_total], problem)[0]
@@ -216,9 +216,9 @@ def test_a_bound_to_carry_away_is_not_the_total_it_was_read_off():
     problem = problem_of(totals, 0.5, measure=Measure.BOUND)
     assert total.best_bound(problem).max_total == 24_755.55999999998  # rank 2 = 1 / epsilon
     assert (
-        total.short_bound(problem, 24_755.55999999998) == 20_000.0
+        total.find_short_bound(problem, 24_755.55999999998) == 20_000.0
     )  # between ranks 1 and 3 the bound is flat
-    assert total.short_bound(problem_of(totals, 0.5, whole=True), 24_755.0) == 24_755.0
+    assert total.find_short_bound(problem_of(totals, 0.5, whole=True), 24_755.0) == 24_755.0
 
 
 def test_refuses_bad_questions_all_at_once():

@@ -15,7 +15,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.total.answer import build_answer
-from dpcore.total.parameters import Summed, TotalParameters, user_totals
+from dpcore.total.parameters import Summed, TotalParameters, compute_user_totals
 from dpcore.total.signed import SignedProblem
 
 SHOP = samples.load("shop-events")
@@ -36,14 +36,14 @@ def data_with(codes, values, totals=None, pairs=None):
 
 
 def test_rows_are_the_histogram():
-    found = user_totals(LINES, Summed.ROWS).amounts
+    found = compute_user_totals(LINES, Summed.ROWS).amounts
     assert found.total == LINES.histogram.num_rows
     assert found.largest == LINES.histogram.max_size
 
 
 def test_values_are_the_totals_of_the_column():
-    found = user_totals(SHOP, Summed.VALUES)
-    assert found.column == "amount"
+    found = compute_user_totals(SHOP, Summed.VALUES)
+    assert found.column_name == "amount"
     # Added up anew, one user at a time.
     sums = [SHOP.values.values[SHOP.values.user_codes == u].sum() for u in range(SHOP.histogram.num_users)]
     assert found.amounts.total == pytest.approx(np.sum(sums))
@@ -52,29 +52,31 @@ def test_values_are_the_totals_of_the_column():
 
 def test_negative_values_are_fine_where_no_total_is_negative():
     # The facet counts rows then, as reading a file with negative values does.
-    found = user_totals(data_with([0, 0, 1], [-3.0, 5.0, 4.0], Totals([2.0, 1.0])), Summed.VALUES)
+    found = compute_user_totals(data_with([0, 0, 1], [-3.0, 5.0, 4.0], Totals([2.0, 1.0])), Summed.VALUES)
     assert found.amounts.values.tolist() == [2.0, 4.0]
-    assert (found.signed, found.column, found.refusal) == (None, "euros", "")
+    assert (found.signed_totals, found.column_name, found.refusal_sentence) == (None, "euros", "")
 
 
 def test_totals_of_both_signs_are_refused_with_what_to_do():
-    found = user_totals(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
+    found = compute_user_totals(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
     assert found.amounts is None
-    assert found.signed.tolist() == [-2.0, 4.0, -7.5]
-    assert "2 of 3 users have a negative total; the smallest is -7.5" in found.refusal
-    assert "Clip every total to [L, U]" in found.refusal
+    assert found.signed_totals.tolist() == [-2.0, 4.0, -7.5]
+    assert "2 of 3 users have a negative total; the smallest is -7.5" in found.refusal_sentence
+    assert "Clip every total to [L, U]" in found.refusal_sentence
 
 
 def test_what_cannot_be_added_up_is_said():
-    assert "no column of values" in user_totals(LINES, Summed.VALUES).refusal
-    huge = user_totals(data_with([0, 0, 1], [1e308, 1e308, 1.0]), Summed.VALUES)
-    assert "too large to add up" in huge.refusal
-    assert huge.amounts is huge.signed is None
+    assert "no column of values" in compute_user_totals(LINES, Summed.VALUES).refusal_sentence
+    huge = compute_user_totals(data_with([0, 0, 1], [1e308, 1e308, 1.0]), Summed.VALUES)
+    assert "too large to add up" in huge.refusal_sentence
+    assert huge.amounts is huge.signed_totals is None
 
 
 def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
-    rows = TotalParameters(0.3).problem(user_totals(SHOP, Summed.ROWS).amounts)
-    values = TotalParameters(0.3, Summed.VALUES).problem(user_totals(SHOP, Summed.VALUES).amounts)
+    rows = TotalParameters(0.3).build_problem(compute_user_totals(SHOP, Summed.ROWS).amounts)
+    values = TotalParameters(0.3, Summed.VALUES).build_problem(
+        compute_user_totals(SHOP, Summed.VALUES).amounts
+    )
     assert (rows.is_integer, values.is_integer) == (True, False)
 
 
@@ -114,19 +116,19 @@ def test_all_problems_come_at_once():
 def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
     delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
     problem = SignedProblem.from_totals(totals, 0.7, noise, delta)
-    at = problem.symmetric_errors(bounds)
+    at = problem.compute_symmetric_errors(bounds)
     for i, t in enumerate(bounds):
         one = problem.clip(-t, t)
         close = {"rel": 1e-9, "abs": 1e-7}
         assert at.bias[i] == pytest.approx(abs(one.bias), **close)
-        assert at.absolute_error[i] == pytest.approx(float(one.errors.absolute_error), **close)
+        assert at.absolute_errors[i] == pytest.approx(float(one.errors.absolute_errors), **close)
         assert at.rmse[i] == pytest.approx(float(one.errors.rmse), **close)
-        assert at.noise[i] == pytest.approx(float(one.errors.noise))
+        assert at.mean_noise[i] == pytest.approx(float(one.errors.mean_noise))
 
 
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
-    problem = parameters.problem(user_totals(LINES, Summed.ROWS).amounts)
+    problem = parameters.build_problem(compute_user_totals(LINES, Summed.ROWS).amounts)
     found = json.loads(build_answer(LINES, parameters).write_choice())
     answer = found["answer"]
     t = answer["max_contributions"]

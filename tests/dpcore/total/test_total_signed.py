@@ -14,10 +14,10 @@ from dpcore.total.signed import SignedProblem
 def test_by_hand():
     got = SignedProblem.from_totals([-10.0, -1.0, 4.0, 20.0], 0.5).clip(-3.0, 5.0)
     # -10 -> -3 adds 7, 20 -> 5 takes 15; sensitivity 5, scale 10.
-    assert (got.bias, got.sensitivity, float(got.errors.noise)) == (-8.0, 5.0, 10.0)
-    assert (got.users_below, got.users_above) == (1, 1)
+    assert (got.bias, got.sensitivity, float(got.errors.mean_noise)) == (-8.0, 5.0, 10.0)
+    assert (got.num_users_below, got.num_users_above) == (1, 1)
     draws = np.abs(-8.0 + stats.laplace(scale=10.0).ppf((np.arange(200_000) + 0.5) / 200_000))
-    assert float(got.errors.absolute_error) == pytest.approx(draws.mean(), rel=1e-4)
+    assert float(got.errors.absolute_errors) == pytest.approx(draws.mean(), rel=1e-4)
     assert float(got.errors.rmse) == pytest.approx(np.sqrt(64.0 + 200.0))
 
 
@@ -25,8 +25,8 @@ def test_without_negatives_it_is_the_ordinary_sum():
     totals = [0.0, 2.0, 7.0, 30.0]
     signed = SignedProblem.from_totals(totals, 0.4, NoiseKind.GAUSSIAN, 1e-5).clip(0.0, 6.0)
     problem = total.TotalProblem(Amounts.from_totals(totals), 0.4, NoiseKind.GAUSSIAN, 1e-5)
-    at = total.errors(problem, 6.0)
-    assert float(signed.errors.absolute_error) == pytest.approx(float(at.absolute_error))
+    at = total.compute_errors(problem, 6.0)
+    assert float(signed.errors.absolute_errors) == pytest.approx(float(at.absolute_errors))
     assert -signed.bias == float(at.bias)
 
 

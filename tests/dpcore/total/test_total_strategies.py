@@ -26,8 +26,8 @@ def power_law():
 def test_a_fixed_quantile_is_near_the_best_around_one_epsilon_only(power_law):
     epsilons = np.geomspace(1e-5, 10.0, 61)
     strategies = (BEST, MEDIAN, NINETY_FIVE, Strategy(0.999))
-    curves = total_strategies.strategy_curves(power_law, epsilons, strategies)
-    best, fixed = curves.relative_error[0], curves.relative_error[1:]
+    curves = total_strategies.compute_strategy_curves(power_law, epsilons, strategies)
+    best, fixed = curves.relative_errors[0], curves.relative_errors[1:]
     assert np.all(fixed >= best * (1.0 - 1e-9))
     assert np.all(np.diff(best) < 0.0)  # More budget, less error.
     touching = []
@@ -46,12 +46,12 @@ def test_a_fixed_quantile_is_near_the_best_around_one_epsilon_only(power_law):
 
 
 def test_curves_are_the_errors_of_the_bounds_they_name(power_law):
-    curves = total_strategies.strategy_curves(power_law, [0.01, 0.5], (BEST, MEDIAN))
+    curves = total_strategies.compute_strategy_curves(power_law, [0.01, 0.5], (BEST, MEDIAN))
     for k, epsilon in enumerate((0.01, 0.5)):
         problem = TotalProblem(power_law.amounts, epsilon)
         assert curves.bounds[0, k] == total.best_bound(problem).max_total
-        direct = total.errors(problem, curves.bounds[:, k]).absolute_error / power_law.amounts.total
-        assert curves.relative_error[:, k] == pytest.approx(direct)
+        direct = total.compute_errors(problem, curves.bounds[:, k]).absolute_errors / power_law.amounts.total
+        assert curves.relative_errors[:, k] == pytest.approx(direct)
     assert [s.name for s in (BEST, MEDIAN, NINETY_FIVE)] == ["best bound", "median", "95 % quantile"]
 
 
@@ -64,12 +64,12 @@ def test_simulation_agrees_with_the_exact_curves(power_law, noise):
     points = total_strategies.simulate_strategies(
         problem, epsilons, num_runs=4000, seed=3, progress=told.append
     )
-    exact = total_strategies.strategy_curves(problem, epsilons).relative_error
+    exact = total_strategies.compute_strategy_curves(problem, epsilons).relative_errors
     # 18 points at 4.5 standard errors: fails with probability 1.2e-4 if all is right (and the seed is set).
-    assert np.all(np.abs(points.relative_error - exact) <= 4.5 * points.standard_error)
-    assert np.all(points.standard_error < 0.02 * exact)
+    assert np.all(np.abs(points.relative_errors - exact) <= 4.5 * points.standard_errors)
+    assert np.all(points.standard_errors < 0.02 * exact)
     assert told == pytest.approx(np.arange(1, 19) / 18)
-    assert not points.cancelled
+    assert not points.is_cancelled
 
 
 def test_a_stopped_simulation_is_a_result(power_law):
@@ -77,8 +77,8 @@ def test_a_stopped_simulation_is_a_result(power_law):
     points = total_strategies.simulate_strategies(
         power_law, [0.1, 1.0], num_runs=10, should_stop=lambda: next(asked)
     )
-    assert points.cancelled
-    assert np.isfinite(points.relative_error).sum() == 2
+    assert points.is_cancelled
+    assert np.isfinite(points.relative_errors).sum() == 2
 
 
 def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
@@ -88,7 +88,7 @@ def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
 
     def is_laplace_better(delta):
         view = solve(data, TotalParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=delta))
-        laplace, gaussian = (view.best_by_noise(noise).certificate.value for noise in NoiseKind)
+        laplace, gaussian = (view.find_best_by_noise(noise).certificate.value for noise in NoiseKind)
         return laplace < gaussian
 
     # sigma_1 sqrt(2 / pi) = 3.37 at (1, 1e-6) against 1 for Laplace; at delta 0.3 it is 0.58.

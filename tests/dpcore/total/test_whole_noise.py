@@ -18,8 +18,8 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import (
     TotalProblem,
     best_bound,
-    error_interval,
-    errors,
+    compute_error_interval,
+    compute_errors,
     find_near_optimal_bounds,
 )
 
@@ -68,13 +68,13 @@ def test_the_best_cap_under_whole_noise_is_best_of_all_caps(
         assert choice.certificate.lower_bound == pytest.approx(min(all_errors), rel=1e-6)
         low, high = find_near_optimal_bounds(problem)
         assert all(all_errors[bound] <= 1.06 * min(all_errors) for bound in range(int(low), int(high) + 1))
-        curve = errors(problem, np.arange(len(all_errors)))
-        assert curve.error_by(measure) == pytest.approx(all_errors, rel=1e-6, abs=1e-9)
+        curve = compute_errors(problem, np.arange(len(all_errors)))
+        assert curve.measure_error(measure) == pytest.approx(all_errors, rel=1e-6, abs=1e-9)
 
 
 def test_an_interval_of_whole_noise_holds_95_of_100_releases() -> None:
     problem = problem_of(np.array([1, 1, 2, 9]), Measure.RMSE, NoiseKind.LAPLACE, 1.0)
-    low, high = error_interval(problem, 2.0)
+    low, high = compute_error_interval(problem, 2.0)
     z = np.arange(-200, 201)
     weights = np.exp(-np.abs(z) / 2.0)
     weights /= weights.sum()
@@ -88,7 +88,7 @@ def test_a_sum_has_the_scale_of_its_program(program: Program) -> None:
     amounts = Amounts.from_totals(np.array([1.5, 2.0, 7.25]))
     problem = TotalProblem(amounts, 1.0, NoiseKind.GAUSSIAN, 1e-6, Measure.RMSE, program=program)
     by_program = {Program.BIGQUERY: 2.0 * math.sqrt(2.0), Program.OPENDP: 4.5309, Program.TUMULT: 4.5309}
-    noise = errors(problem, 10.0).rmse / 10.0
+    noise = compute_errors(problem, 10.0).rmse / 10.0
     assert noise == pytest.approx(by_program.get(program, 4.2247), rel=1e-3)
 
 

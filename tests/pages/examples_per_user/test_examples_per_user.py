@@ -223,7 +223,7 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
     pairs = samples.load("shop-events").pairs
     kept = select_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
     texts = shown_texts(at) + " ".join(str(one) for one in metrics_of(at))
-    assert wording.number(kept.count) in texts
+    assert wording.number(kept.num_kept) in texts
     assert "does not protect that somebody is there" in texts
     check(at.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
     assert "must be a whole number" in errors(at)
@@ -236,8 +236,8 @@ def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> 
     assert replaced > zeroed  # type: ignore[operator]
     assert len(owners_told.build_numbers(kept, replace(ASKED, batch_size=1e6))) == 2
     rows = owners_told.tabulate_owners(kept)
-    assert sum(rows["Kept"]) == kept.count
-    assert numbers[1].value == kept.at_most
+    assert sum(rows["Kept"]) == kept.num_kept
+    assert numbers[1].value == kept.max_records
 
 
 def test_on_a_dp_release_its_label_stands_at_everything() -> None:

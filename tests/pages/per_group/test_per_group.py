@@ -82,13 +82,16 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     error, l0, linf = find_best_pair(rows.parameters)
     assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
     assert rows.pair.error == pytest.approx(error, rel=1e-12)
-    place = (np.flatnonzero(rows.map.amounts == linf)[0], np.flatnonzero(rows.map.groups == l0)[0])
-    assert rows.map.errors[place] == pytest.approx(error, rel=1e-9)
-    assert rows.map.errors.min() == pytest.approx(error, rel=1e-9)
-    assert rows.tuner.error >= error
+    place = (
+        np.flatnonzero(rows.error_map.amounts == linf)[0],
+        np.flatnonzero(rows.error_map.group_bounds == l0)[0],
+    )
+    assert rows.error_map.errors[place] == pytest.approx(error, rel=1e-9)
+    assert rows.error_map.errors.min() == pytest.approx(error, rel=1e-9)
+    assert rows.tuner_pair.error >= error
     assert rows.error_parts.total == pytest.approx(error, rel=1e-9)
     problem = rows.problem
-    low, high = rows.near_optimal
+    low, high = rows.near_optimal_groups
     inside = [compute_pair_error(problem, at, linf) <= 1.05 * error for at in range(1, 33)]
     assert low <= l0 <= high
     assert all(inside[low - 1 : high])
@@ -100,11 +103,11 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
         if statistic.is_non_negative:
-            assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
+            assert view.best_vector.error <= view.best_cap.error <= view.pair_error * (1 + 1e-3)
             told = answer_from(view).detail
             assert ("Scaling users instead" in told) == (view.saved_share >= MIN_SAVING)
         else:
-            assert (view.scaled, view.errors_scaled, view.saved_share) == (None, None, 0.0)
+            assert (view.best_vector, view.vector_group_errors, view.saved_share) == (None, None, 0.0)
             assert "instead errs" not in answer_from(view).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
             assert wording.counted(view.pair.max_groups, "group") in answer_words.write_headline(view)
@@ -122,11 +125,13 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
 
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> None:
     problem = rows.problem
-    stand_ins = problem.per_group(problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.cap.max_norm))
-    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
+    stand_ins = problem.per_group(
+        problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.best_cap.max_norm)
+    )
+    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.best_cap.max_norm)) ** 2
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
-    assert problem.error(of_pair) > rows.cap.error
+    assert problem.error(of_pair) > rows.best_cap.error
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
@@ -150,8 +155,8 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
     assert OBJECTIVES[objective] in answer_from(view).plots["per-group-error"]().alt
     curves = view.norm_curves
-    assert min(curves[1]) == pytest.approx(view.cap.error, rel=2e-3)
-    assert min(curves[2]) == pytest.approx(view.radial.error, rel=1e-9)
+    assert min(curves[1]) == pytest.approx(view.best_cap.error, rel=2e-3)
+    assert min(curves[2]) == pytest.approx(view.best_radial.error, rel=1e-9)
     assert "L2 norm" in draw_plot(view, "per-group-norm").layout.xaxis.title.text
 
 
@@ -181,7 +186,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
         plain, scaled = (solve(d, build_parameters(Statistic.SUM, epsilon, **more)) for d in (small, large))
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
-        assert scaled.near_optimal == plain.near_optimal
+        assert scaled.near_optimal_groups == plain.near_optimal_groups
         assert (scaled.pair is None) == (plain.pair is None)
         norms, norms_scaled = (view.norm_curves[0] for view in (plain, scaled))
         assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
@@ -197,7 +202,7 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
 
 def test_groups_of_use_are_counted() -> None:
     view = solve(SHOP, build_parameters(epsilon=300.0))
-    size, error = np.abs(view.problem.totals), view.errors
+    size, error = np.abs(view.problem.totals), view.group_errors
     assert view.count_useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
     found = view.find_useful_size(error)
     assert all(e < 0.1 * s for e, s in zip(error, size, strict=True) if s >= found)
@@ -253,10 +258,10 @@ def test_code_carries_the_numbers_of_the_card() -> None:
             low = -view.pair.max_amount if statistic is Statistic.SIGNED_SUM else 0.0
             assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
         assert (len(texts) == 3) == statistic.is_non_negative
-        if view.scaled is not None:
+        if view.best_vector is not None:
             first, best_norm, _ = texts.values()
             assert first is pair
-            assert f"MAX_NORM = {round_up(view.scaled.max_norm)!r}" in best_norm
+            assert f"MAX_NORM = {round_up(view.best_vector.max_norm)!r}" in best_norm
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
@@ -264,7 +269,7 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     found = read_choice_file(view)
     assert found["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert found["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
-    assert found["answer"]["cap"]["max_norm"] == view.cap.max_norm
+    assert found["answer"]["cap"]["max_norm"] == view.best_cap.max_norm
     assert found["answer"]["cap"]["norm"] == "L2"
     assert found["answer"]["proved_relative_gap"] <= 1e-6
     assert found["data"]["num_groups"] == 40

@@ -77,10 +77,10 @@ def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     # The search stops at a gap of 0.001.
     assert least <= rows.pair.error <= least * 1.001
     assert rows.choice.certificate.lower_bound <= least
-    assert rows.map.errors.min() >= least
-    kept, lost = split_error(rows.problem, rows.selected.groups["pair"])
+    assert rows.error_map.errors.min() >= least
+    kept, lost = split_error(rows.problem, rows.selected.groups_by_bounds["pair"])
     assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
-    assert (rows.cap, rows.radial, rows.error_parts) == (None, None, None)
+    assert (rows.best_cap, rows.best_radial, rows.error_parts) == (None, None, None)
     assert l0 > 1
     assert linf > 1
 
@@ -88,15 +88,20 @@ def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
 def test_curves_go_through_what_is_asked(rows: Any) -> None:
     found = rows.selected
     for key in ("pair", "scaled"):
-        (epsilons, released, error_kept, error_lost), groups = found.over_epsilon[key], found.groups[key]
+        (epsilons, released, error_kept, error_lost), groups = (
+            found.curves_by_bounds[key],
+            found.groups_by_bounds[key],
+        )
         at = int(np.argmin(np.abs(epsilons - 3.0)))
         assert epsilons[at] == pytest.approx(3.0)
-        assert released[at] == pytest.approx(groups.expected_groups, rel=1e-9)
+        assert released[at] == pytest.approx(groups.num_expected_groups, rel=1e-9)
         assert error_kept[at] + error_lost[at] == pytest.approx(
-            rows.problem.error(groups.mean_squares), rel=1e-9
+            rows.problem.combine_errors(groups.mean_squares), rel=1e-9
         )
         assert np.all(np.diff(released) > 0.0)
-    assert draw_plot(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.over_epsilon["pair"][1][-1]
+    assert (
+        draw_plot(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.curves_by_bounds["pair"][1][-1]
+    )
     assert len(draw_plot(rows, "per-group-error-over-epsilon").data) == 4
     columns = answer_from(rows).plots["per-group-kept-over-epsilon"]().columns
     assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
@@ -111,7 +116,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
         "ε = 1.5 and δ = 0.000001 to select groups (truncated geometric), ε = 1.5 for"
     )
     assert "without a proof" in facts["Without sampling amounts"]
-    assert "tuner" in rows.selected.groups
+    assert "tuner" in rows.selected.groups_by_bounds
     released = next(number for number in told.numbers if number.label == "Groups released")
     assert released.note == "of 40, on average"
     assert any("count as 0" in text for text in told.assumptions)
@@ -126,14 +131,14 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
 
 def test_what_survives_is_said_and_drawn(rows: Any) -> None:
     found = rows.selected
-    pair = found.groups["pair"]
+    pair = found.groups_by_bounds["pair"]
     columns = answer_from(rows).plots["per-group-survival"]().columns
-    assert columns["kept_at_pair"].sum() == pytest.approx(pair.expected_groups)
-    likely = found.users[pair.keep_probability >= 0.5].min()
+    assert columns["kept_at_pair"].sum() == pytest.approx(pair.num_expected_groups)
+    likely = found.users_per_group[pair.keep_probabilities >= 0.5].min()
     assert f"has {likely} users" in words.describe_survival(rows)[0]
     assert next(t.name for t in draw_plot(rows, "per-group-survival").data) == "Best pair"
     saved = read_choice_file(rows)
-    assert saved["answer"]["groups_released_on_average"] == pair.expected_groups
+    assert saved["answer"]["groups_released_on_average"] == pair.num_expected_groups
     assert saved["answer"]["scaled_users"]["proof"] == "none"
 
 
@@ -149,7 +154,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
     view = solve(SHOP, build_parameters(), should_stop=lambda: next(asks) > 60)
     assert view.choice.stop_reason.startswith("Stopped")
-    assert view.map.amounts.size < SELECTED_MAP_SIZE[1]
+    assert view.error_map.amounts.size < SELECTED_MAP_SIZE[1]
     assert draw_plot(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (
@@ -172,7 +177,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
                 assert words.describe_survival(early)[-1].startswith("No useful bounds were found")
     assert early.pair is None
     public = solve(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
-    assert public.cap.stop_reason.startswith("Stopped")
+    assert public.best_cap.stop_reason.startswith("Stopped")
 
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:

@@ -94,7 +94,10 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     said = build_answer(SHOP, asked, solve(SHOP, asked))
     assert said.headline in shown_texts(at)
     assert metrics_of(at)[0].value == said.numbers[0].text
-    assert said.solution.planned_lines[said.solution.most_expensive].line.label.lower() in said.detail.lower()
+    assert (
+        said.solution.planned_lines[said.solution.most_expensive_index].line.label.lower()
+        in said.detail.lower()
+    )
     assert text in unquote_plus(link_of(at))
     at = check(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, lines=text, objective=Objective.REACH, program=Program.OPENDP)

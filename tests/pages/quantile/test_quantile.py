@@ -116,12 +116,14 @@ def test_the_answer_is_that_of_the_core():
     for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Bounded rows")):
         bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
-        searched = problem().on_search_subsamples() if kind is WeightKind.CAP else problem()
+        searched = problem().with_search_subsamples() if kind is WeightKind.CAP else problem()
         expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
         assert drawn[picks] == pytest.approx(expected)
         ((x,), (y,)) = trace(drawn_main, f"Best, {name.lower()}")
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
-        subsample_errors = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
+        subsample_errors = quantile.compute_subsample_errors(
+            [problem().with_search_subsamples()], kind, float(x)
+        )
         assert x == bounds[np.argmin(drawn)]
         assert min(drawn) == pytest.approx(subsample_errors.mean())
         spread = quantile.standard_error(subsample_errors, kind, float(x), problem().rows)
@@ -133,7 +135,7 @@ def test_the_answer_is_that_of_the_core():
     assert "No bound" in [one["name"] for one in drawn_main["data"]]
     best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.SEARCH_POINTS)
     out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
-    low, high = out.interval()
+    low, high = out.find_interval()
     assert [one.value for one in answer.numbers] == pytest.approx(
         [best.bound, out.expected_rank_error, unbounded.expected_rank_error]
     )
@@ -146,7 +148,7 @@ def test_the_answer_is_that_of_the_core():
     assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
     assert answer.headline == f"Cap each user's total weight at {wording.counted(best.bound, 'row')}."
     words = read_answer(answer)
-    assert all(assumption in words for assumption in quantile.assumptions(Neighbours.REPLACE_VALUES))
+    assert all(assumption in words for assumption in quantile.list_assumptions(Neighbours.REPLACE_VALUES))
     assert (
         f"All 140 bounds were tried. All used the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
         "The error is the average" in words
@@ -156,14 +158,14 @@ def test_the_answer_is_that_of_the_core():
 def test_good_enough_is_where_all_bounds_tried_cost_little():
     for answer in (answer_for(), answer_for(weighting=Weighting.CAP)):
         view = answer.solution
-        low, high = view.near_optimal
+        low, high = view.near_optimal_bounds
         tried = view.choices.get(view.weight_kind).search_errors
         inside = (tried.bounds >= low) & (tried.bounds <= high)
         assert low <= view.bound <= high
-        assert np.all(tried.rank_error[inside] <= 1.05 * tried.rank_error.min())
+        assert np.all(tried.rank_errors[inside] <= 1.05 * tried.rank_errors.min())
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
-            assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
+            assert tried.rank_errors[tried.bounds == beyond[0]] > 1.05 * tried.rank_errors.min()
     assert f"{wording.number(low)} to {high:.0f} rows, within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
     assert not answer_for(bound_from=BoundFrom.COUNTS).near_optimal
@@ -178,7 +180,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     # By subsamples that the page did not use.
     fresh = np.concatenate(
         [
-            quantile.subsample_errors(
+            quantile.compute_subsample_errors(
                 [QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=subsample, subsamples=200)],
                 WeightKind.CAP,
                 best.bound,
@@ -227,7 +229,7 @@ def test_density_and_nearness_are_exact():
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
     t, within = trace(render_plot(answer, "near"), "Median")
-    assert within == pytest.approx(out.probability_within(t))
+    assert within == pytest.approx(out.compute_probability_within(t))
     (first, second), _ = trace(render_plot(answer, "density"), "Median: mean of the answer")
     assert first == second == pytest.approx(out.mean)
 
@@ -280,10 +282,10 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
     words = read_answer(answer)
     near = render_plot(answer, "near")
     for one in together:
-        low, high = one.interval()
+        low, high = one.find_interval()
         assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
         t, within = trace(near, f"{one.quantile:g}-quantile")
-        assert within == pytest.approx(one.probability_within(t))
+        assert within == pytest.approx(one.compute_probability_within(t))
     mean_error = np.mean([one.expected_rank_error for one in together])
     assert f"Rank error {wording.percent(mean_error)}" in words
 
@@ -292,14 +294,14 @@ def test_the_bound_from_counts_uses_no_values():
     given = {"bound_from": BoundFrom.COUNTS, "beta": 0.2, "alpha": 0.1, "gamma": 0.1}
     answer = answer_for(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
-    best = bound.best(WeightKind.SMOOTH).bound
+    best = bound.find_best(WeightKind.SMOOTH).bound
     assert answer.numbers[0].text == wording.counted(best, "row")
     paper = render_plot(answer, "paper")
     x, drawn = trace(paper, "Smooth weights")
-    assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
+    assert drawn == pytest.approx(bound.compute(WeightKind.SMOOTH, x))
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
-    assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
-    wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
+    assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.compute(WeightKind.SMOOTH, best))))
+    wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, is_for_population=True)
     assert f"A = {wording.number(wider.trade_off)}" in sentences.describe_paper_bound(
         answer_for(**given, population=True).solution
     )
@@ -317,9 +319,11 @@ def test_degenerate_data_are_answered():
         dataset = make_dataset(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0, program=Program.BEST)
         _, few = answer_answer.sort_rows(dataset, parameters)
-        first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.levels))
+        first = core.compute(
+            parameters, few, answer_answer.choose_first_bounds(few, parameters.quantile_levels)
+        )
         for answer in (build_answer(dataset, parameters), build_answer(dataset, parameters, first)):
-            window, widest = core.find_shown_range(answer.solution)
+            window, widest = core.find_shown_ranges(answer.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in answer.plots.values():
                 assert plotly_figures.draw(make()).data
@@ -352,7 +356,7 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
     parameters = QuantileParameters(1.0, **ENDS)
     _, few = answer_answer.sort_rows(SHOP, parameters)
-    first, exact = answer_answer.first_choices(few, (0.5,)), core.search(problem(), (0.5,))
+    first, exact = answer_answer.choose_first_bounds(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth.bound == exact.smooth.bound
     assert first.smooth.rank_error == exact.smooth.rank_error
@@ -363,7 +367,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     assert first.cap.certificate.lower_bound == -np.inf
     assert "nothing is proved" in first.cap.stop_reason
     # It needs so little that it stays within its share of work.
-    tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_error))) for one in (first.smooth, first.cap))
+    tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_errors))) for one in (first.smooth, first.cap))
     assert tried < 100
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
     assert answer_answer.sort_rows(SHOP, parameters)[1] is None
@@ -373,7 +377,7 @@ def test_few_subsamples_share_the_sorted_rows():
     few, alone = problem().with_subsamples(3), dataclasses.replace(problem(), subsamples=3)
     assert few.rows.edges is not None
     for h in (2.0, 9.0):
-        one, other = (quantile.subsample_errors([p], WeightKind.CAP, h) for p in (few, alone))
+        one, other = (quantile.compute_subsample_errors([p], WeightKind.CAP, h) for p in (few, alone))
         assert one.size == 3
         assert one == pytest.approx(other)
 
@@ -545,7 +549,7 @@ def test_a_poor_base_is_drawn_and_said():
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = answer_for().solution
     sampled = core.simulate_answers(view.outputs, 5000)
-    drawn = render(plots.plot_samples(view, sampled, core.find_shown_range(view)[0], SHOP))
+    drawn = render(plots.plot_samples(view, sampled, core.find_shown_ranges(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")
     _, simulated = trace(drawn, "Median, simulated")
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.

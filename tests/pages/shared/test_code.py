@@ -268,7 +268,9 @@ def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.Monk
     from dataclasses import replace
 
     data: Any = session.Origin("shop-events").load()
-    fields = code_choices.fields_of_data(replace(data, contribution=Contribution.DISTINCT_TASKS, values=None))
+    fields = code_choices.list_data_fields(
+        replace(data, contribution=Contribution.DISTINCT_TASKS, values=None)
+    )
     assert "distinct task" in fields["row_is"]
 
 

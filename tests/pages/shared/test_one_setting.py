@@ -137,12 +137,12 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
                 amounts_of(data_set).totals, drawn.problem.unit, drawn.problem.largest
             )
         bounds["the draw"] = drawn.problem.condition.best_bound(histogram_drawn_on) * drawn.problem.unit
-        at = total.errors(problem, list(bounds.values()))
+        at = total.compute_errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.
         # Draws go by the noise of the exact mechanism in real numbers, not by that of a program.
         near = 1e-5 if summed is Summed.ROWS and noise is NoiseKind.LAPLACE else 2e-3
         np.testing.assert_allclose(
-            at.bias + at.noise, at.bias[0] + at.noise[0], rtol=near, err_msg=str(bounds)
+            at.bias + at.mean_noise, at.bias[0] + at.mean_noise[0], rtol=near, err_msg=str(bounds)
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.

@@ -192,7 +192,7 @@ def test_what_invented_users_teach_is_so():
     assert best(UserPreset.EQUAL_SIZES).best.max_total == 20
     heavy = best(UserPreset.ONE_HEAVY)
     assert heavy.best.max_total < 20_000 / 10
-    assert heavy.evaluate(20_000).noise == pytest.approx(1000 * heavy.evaluate(20).noise)
+    assert heavy.evaluate(20_000).mean_noise == pytest.approx(1000 * heavy.evaluate(20).mean_noise)
     much, little = (best(UserPreset.TWO_GROUPS, epsilon).best.max_total for epsilon in (1.0, 0.1))
     assert 0.9 * 300 < much <= 300
     assert little < 300 / 2

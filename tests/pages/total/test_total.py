@@ -190,7 +190,7 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
     # Rank 1 = ceil(1 / 2) of ten totals: by the paper's bound T is the largest, to the last cent.
     totals = np.array([3.21] * 8 + [24_755.56, 0.5])
     largest = problem_of(Amounts.from_totals(totals), 2.0, measure=Measure.BOUND)
-    assert total.optimal_bound(largest) == max(totals)
+    assert total.find_optimal_bound(largest) == max(totals)
     for sign in (1.0, -1.0):
         card = of_values(sign * totals, 2.0, objective=Measure.BOUND)
         numbers = [part for one in card.numbers for part in (one.text, one.text_to_copy)]
@@ -333,11 +333,11 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     clipped = problem.clip(-t, t)
     shown = answer_of(at, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
-    assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_error))]
+    assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_errors))]
     # A bound of one's own, on either side.
     enter(at, "total.own_bound", 8.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your own bound, on either side")
-    assert (x, y) == (8.0, pytest.approx(problem.clip(-8.0, 8.0).errors.absolute_error))
+    assert (x, y) == (8.0, pytest.approx(problem.clip(-8.0, 8.0).errors.absolute_errors))
     assert "Your own bound, [−8, 8]" in shown_texts(at)
     # The proposal is read off private data: no link holds it.
     assert "lower" not in link_of(at)
@@ -346,7 +346,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     enter(at, "total.upper", 20.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your [L, U], at max(|L|, |U|)")
     own = problem.clip(-5.0, 20.0)
-    assert (x, y) == (20.0, pytest.approx(own.errors.absolute_error))
+    assert (x, y) == (20.0, pytest.approx(own.errors.absolute_errors))
     assert "lower=-5" in link_of(at)
 
 
@@ -367,11 +367,11 @@ def test_four_strategies_are_drawn_and_simulated():
     figure = chart(at, "total_strategies")
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
-    expected = total_strategies.strategy_curves(
+    expected = total_strategies.compute_strategy_curves(
         problem, compared.choose_epsilons(ROWS, 2), (*PAPER_STRATEGIES, Strategy(0.9))
     )
     found = at.session_state["total.job"].result
-    off = (found.relative_error - expected.relative_error) / found.standard_error
+    off = (found.relative_errors - expected.relative_errors) / found.standard_errors
     # 44 points; P(one beyond 5 standard errors) < 3e-5 for normal means, some more for the few runs.
     assert np.abs(off).max() < 5.0
     assert "400 runs per point" in shown_texts(at)
@@ -390,9 +390,9 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
         assert job.is_running
         job.stop()
         finish(at, "total.job")
-    assert job.result.cancelled
-    assert np.isfinite(job.result.relative_error).any()
-    assert not np.isfinite(job.result.relative_error).all()
+    assert job.result.is_cancelled
+    assert np.isfinite(job.result.relative_errors).any()
+    assert not np.isfinite(job.result.relative_errors).all()
     assert "Stopped early" in shown_texts(at)
     assert "Best bound, simulated" in {one["name"] for one in chart(at, "total_strategies")["data"]}
 

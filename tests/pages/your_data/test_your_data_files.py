@@ -392,7 +392,9 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     assert f"add up to {wording.number(exact.total, 4)}" in shown_texts(at)
     # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
     problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
-    one, other = (total.measure_errors(problem, [total.optimal_bound(problem)])[0] for problem in problems)
+    one, other = (
+        total.measure_errors(problem, [total.find_optimal_bound(problem)])[0] for problem in problems
+    )
     assert other == pytest.approx(one, rel=3e-3)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from dpcore.answer import Answer, Column, Curve, Number, Plot, Style, linear_axis
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code import Quantity
-from dpcore.code.forms import build_forms, cap_form, fields_of_data
+from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
@@ -27,7 +27,9 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
         assumptions=("one user more or less is protected",),
         disclosure=data.provenance,
         code=build_forms(
-            parameters.epsilon, fields_of_data(data), [(cap_form(rows), Quantity.COUNT, {"max_rows": rows})]
+            parameters.epsilon,
+            list_data_fields(data),
+            [(name_cap_form(rows), Quantity.COUNT, {"max_rows": rows})],
         ),
         parameters=parameters,
         solution=heavy,
