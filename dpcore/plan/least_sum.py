@@ -14,7 +14,7 @@ The steps of the search, and what each keeps true (the invariant):
 3. Dual (`find_lower_bound`): the largest of these bounds over the prices is still a bound; the best price lies
    between one at which the lines would buy more than the budget and one at which they would buy at most all of it.
 4. Boxes (`search_boxes`): every split lies in an open box or in a closed one, whose bound is in `closed_bound`.
-5. Offers (`offer_split`): `objective` is the smallest objective of all splits seen, and `shares` is its split.
+5. Offers (`offer_split`): `best_objective` is the smallest objective of all splits seen, and `shares` is its split.
 6. Exchange (`exchange_shares`): shares stay at least 0 and add up to 1; the objective never rises. It is only for
    errors that are not concave, of which no bound is claimed.
 
@@ -86,7 +86,9 @@ def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget)
         search.exchange_shares()
         return Split(search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
-    return Split(search.shares, Certificate(search.value, min(lower_bound, search.value), ARGUMENT))
+    return Split(
+        search.shares, Certificate(search.best_objective, min(lower_bound, search.best_objective), ARGUMENT)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,7 @@ class _Search:
             self.errors[:, 1:] - slopes * grid_vs[1:] - bulges[:, None] * (cell_width**2 / 8.0)
         )
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
-        self.num_boxes, self.value = 0, math.inf
+        self.num_boxes, self.best_objective = 0, math.inf
         self.shares = np.full(len(curves), 1.0 / len(curves))
         self.offer_split(self.shares)
 
@@ -165,7 +167,7 @@ class _Search:
     def offer_split(self, shares: FloatArray) -> None:
         """Accept a split if it is better, after bounds and shares have been optimised in turns.
 
-        Step 5. Invariant: `objective` is the smallest one of all splits so far, and `shares` is its split.
+        Step 5. Invariant: `best_objective` is the smallest objective of all splits so far, and `shares` is its split.
         """
         if not shares.sum() > 0.0:
             return
@@ -174,8 +176,8 @@ class _Search:
         # where both agree, which need not be the least of all.
         for _ in range(_MAX_ALTERNATIONS):
             objective, noise_variances = evaluate_split(self.curves, self.weights, self.budget, normalised)
-            if objective < self.value:
-                self.value, self.shares = objective, normalised
+            if objective < self.best_objective:
+                self.best_objective, self.shares = objective, normalised
             if objective > previous_value * (1.0 - 1e-9):
                 return
             previous_value = objective
@@ -221,7 +223,10 @@ class _Search:
         self.num_boxes += 1
         best_bound, shares_above, shares_below = -math.inf, self.shares, self.shares
         # Prices are of the order of the objective: they are looked for around it.
-        scale = max(self.value if math.isfinite(self.value) else float(self.errors[:, -1].sum()), 1e-300)
+        scale = max(
+            self.best_objective if math.isfinite(self.best_objective) else float(self.errors[:, -1].sum()),
+            1e-300,
+        )
         low_price, high_price = scale * 1e-9, scale * 1e9
         # The bound is concave in the price, with slope (sum of shares) - 1: it is highest where the shares pass the
         # budget.
@@ -258,11 +263,11 @@ class _Search:
                     self.offer_split(box.shares_above)
                     self.offer_split((box.shares_above + box.shares_below) / 2.0)
                 # A box is closed if no split in it is better by more than `GAP`.
-                if box.lower_bound < self.value * (1.0 - GAP):
+                if box.lower_bound < self.best_objective * (1.0 - GAP):
                     heapq.heappush(heap, (box.lower_bound, self.num_boxes, box))
                 else:
                     closed_bound = min(closed_bound, box.lower_bound)
-            if not heap or self.num_boxes >= MAX_BOXES or heap[0][0] >= self.value * (1.0 - GAP):
+            if not heap or self.num_boxes >= MAX_BOXES or heap[0][0] >= self.best_objective * (1.0 - GAP):
                 return min([closed_bound, *(lower_bound for lower_bound, _, _ in heap)])
             # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
             box = heapq.heappop(heap)[2]
@@ -309,8 +314,8 @@ class _Search:
             if is_free.all():
                 step /= 2.0
         value = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
-        if value < self.value:
-            self.value, self.shares = value, shares
+        if value < self.best_objective:
+            self.best_objective, self.shares = value, shares
 
 
 _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9

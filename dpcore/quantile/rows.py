@@ -230,7 +230,7 @@ class ThinRows(Rows):
         num_rows_up_to = np.cumsum(np.bincount(few_index, minlength=few_values.size))
         self.shares_below = np.concatenate(([0.0], num_rows_up_to))[self._num_rows_below] / n
 
-    def weighted_ranks(
+    def compute_weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
         """See `Rows`."""

@@ -283,9 +283,10 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     elif p.fixed_bound is not None:
         rule_sentence = "The program has this bound built in."
     elif p.bound_from is BoundFrom.COUNTS:
-        rule_sentence = "The bound minimises theorem 9 of the same work, an upper bound that depends on rows per user "
-            "alone."
-    return Methods(
+        rule_sentence = (
+            "The bound minimises theorem 9 of the same work, an upper bound that depends on rows "
+            "per user alone."
+        )return Methods(
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
         sentences=f"{template.format(rows_text)} {text} {error_sentence}",
         public_sentences=f"{template.format('a fixed number of rows')} {text}",

@@ -190,7 +190,7 @@ def solve(
     Args:
         dataset: The data.
         parameters: The question.
-        totals: `user_totals` of both, which do not depend on epsilon.
+        totals: Result of `compute_user_totals` for both, which do not depend on epsilon.
 
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.

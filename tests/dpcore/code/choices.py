@@ -58,7 +58,7 @@ CHOICE_BY_NAME: dict[str, Choice] = {
     "count, Gaussian": make_choice(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
     "groups": make_choice(Quantity.GROUP_COUNTS, max_groups=3),
     "groups, Gaussian": make_choice(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
-    "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scaled=True),
+    "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, is_scaled=True),
     "rows per group": make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
     "rows per group, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5),
     "sums per group": make_choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
@@ -69,7 +69,7 @@ CHOICE_BY_NAME: dict[str, Choice] = {
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
     ),
     "sums per group, scaled, Gaussian": make_choice(
-        Quantity.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6
+        Quantity.GROUP_SUMS, max_norm=210.5, is_scaled=True, noise=GAUSSIAN, delta=1e-6
     ),
     "means per group": make_choice(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
     "means per group, Gaussian": make_choice(
@@ -84,7 +84,7 @@ CHOICE_BY_NAME: dict[str, Choice] = {
     "model": make_choice(Quantity.MODEL, max_rows=7),
     "task weights": make_choice(Quantity.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
     "coefficients": make_choice(
-        Quantity.COEFFICIENTS, largest_user_weight=0.125, coefficients=3, neighbours=REPLACE, **VALUES
+        Quantity.COEFFICIENTS, largest_user_weight=0.125, num_coefficients=3, neighbours=REPLACE, **VALUES
     ),
     "classifier": make_choice(
         Quantity.CLASSIFIER,

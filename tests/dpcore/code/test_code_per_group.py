@@ -67,13 +67,13 @@ def vectors(choice: Choice) -> np.ndarray:
 
 VECTORS = {
     "rows, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
-    "users, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scaled=True, epsilon=EPSILON),
+    "users, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, is_scaled=True, epsilon=EPSILON),
     "users, capped": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
     "sums, capped, Gaussian": make_choice(
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
     "sums, scaled, Gaussian": make_choice(
-        Quantity.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
+        Quantity.GROUP_SUMS, max_norm=210.5, is_scaled=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
 }
 

@@ -407,7 +407,7 @@ def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: 
         budget=0.25,
         delta=1e-6,
         inflation=1.0,
-        every_user_full=full,
+        fills_every_budget=full,
         disclosure=Disclosure.PRIVATE,
     )
     public = {"TASK_SIZES": {"x": 2, "y": 1, "z": 40}, "NUM_USERS": 3}
@@ -472,7 +472,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     choice = make_choice(
         Quantity.COEFFICIENTS,
         largest_user_weight=estimate.largest_user_weight,
-        coefficients=2,
+        num_coefficients=2,
         neighbours=REPLACE,
         epsilon=1e3,
         **VALUES,
@@ -525,7 +525,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     training = CHOICE_BY_NAME["classifier"].training
     by_rule = code_of_training._add_noise_settings(training, mechanism, cell)
     quiet = replace(
-        by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
+        by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, num_users_noise=0.0)
     )
     choice = replace(CHOICE_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
     got = run(choice, Program.PYTHON)["theta"]
