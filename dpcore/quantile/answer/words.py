@@ -286,7 +286,8 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         rule_sentence = (
             "The bound minimises theorem 9 of the same work, an upper bound that depends on rows "
             "per user alone."
-        )return Methods(
+        )
+    return Methods(
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
         sentences=f"{template.format(rows_text)} {text} {error_sentence}",
         public_sentences=f"{template.format('a fixed number of rows')} {text}",
