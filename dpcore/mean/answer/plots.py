@@ -30,7 +30,8 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, UNIT, MeanSolution, offered_errors
+from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, offered_errors
+from dpcore.mean.answer.users import UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import Clamped, bounded_mean
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
