@@ -84,9 +84,10 @@ class ProgramDraws:
         self._releases = []
         with _scales_kept():
             for _ in range(num_samples):
-                exec(self._sample_rows, self.names)
+                names = dict(self.names)  # Rows are drawn from all rows, not from those of the draw before.
+                exec(self._sample_rows, names)
                 for _ in range(num_draws):
-                    exec(self._draw_noise, self.names)
+                    exec(self._draw_noise, names)
         numbers = np.array([_list_numbers(released) for released in self._releases], dtype=np.float64)
         return numbers.reshape(num_samples, num_draws, -1)
 

@@ -88,9 +88,7 @@ def find_differences(setting: Setting) -> list[str]:
         differences.append(f"command: {numbers} in place of {values}")
     error = float(reply.error or math.nan)
     for place, other in (("plan", read_plan(setting)), ("program", compute_program_error(setting, reply))):
-        # A plan rounds the bound on a sum to few digits, which costs at most 0.1 % in error.
-        tolerance = 2e-3 if place == "plan" else 1e-4
-        if other is not None and not math.isclose(other, error, rel_tol=tolerance):
+        if other is not None and not math.isclose(other, error, rel_tol=1e-4):
             differences.append(f"{place}: error {other} in place of {error}")
     return differences
 

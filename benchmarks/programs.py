@@ -1,6 +1,6 @@
 """The error on the card beside that of the program: releases by generated programs, on four tables.
 
-    python benchmarks/programs.py [--kinds COUNT ...] [--samples 400] [--draws 50] [--whole]
+    python benchmarks/programs.py [--kinds ROWS ...] [--programs python] [--samples 400] [--draws 50] [--whole]
 
 Every cell has --samples random choices of rows with --draws releases from each. A cell is a kind of release, a table,
 an epsilon, a noise and a program. Its z is measured less stated error in standard errors, with the releases from one
@@ -228,6 +228,7 @@ def main() -> None:
     """Print a line for each cell, and a table with a line for each kind and program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--programs", nargs="*", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--whole", action="store_true")
@@ -238,7 +239,7 @@ def main() -> None:
     )
     with files_of_tables() as files:
         for kind_name in arguments.kinds:
-            for library in PROGRAMS:
+            for library in arguments.programs:
                 results, whole_zs = [], []
                 for noise in KINDS[kind_name].noises:
                     for position, (table_name, (file, table)) in enumerate(files.items()):

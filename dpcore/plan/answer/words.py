@@ -211,6 +211,8 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
         f"the bounds tried for {', '.join(incomplete_labels)}" if incomplete_labels else "all bounds"
     )
     text = f"It covers all splits of the budget and {bounds_text}"
+    if any(line.group_problem is not None for line in planned_lines):
+        text += "; pairs of bounds per group are then searched further at their share, which may lie below"
     if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
         text += "; of a mean the delta-method approximation"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):
