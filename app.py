@@ -8,4 +8,6 @@ import streamlit as st
 from pages.shared.server import server
 
 # Streamlit looks for this very call in the text of the file; without it, it would run this file as a page.
-app = st.App(server.SCRIPT, routes=server.ROUTES, middleware=server.middleware(), lifespan=server.lifespan)
+app = st.App(
+    server.SCRIPT, routes=server.ROUTES, middleware=server.build_middleware(), lifespan=server.lifespan
+)

@@ -273,9 +273,9 @@ NO_MNIST = "No MNIST: SWEETSPOT_BENCH_DATA names no folder with mnist.npz"
 LEVELS: dict[str, dict[str, Any]] = {
     "record": {},
     "user-5": {"unit": Unit.USER, "records_per_user": 5},
-    "group-5": {"unit": Unit.USER, "records_per_user": 5, "by_group": True},
+    "group-5": {"unit": Unit.USER, "records_per_user": 5, "uses_group_privacy": True},
     "user-20": {"unit": Unit.USER, "records_per_user": 20},
-    "group-20": {"unit": Unit.USER, "records_per_user": 20, "by_group": True},
+    "group-20": {"unit": Unit.USER, "records_per_user": 20, "uses_group_privacy": True},
 }
 """Records protected; users of so many by a clip of their summed gradient, or by group privacy."""
 

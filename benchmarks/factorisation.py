@@ -39,8 +39,8 @@ from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.model import (
     FactorSettings,
+    LeastSquaresSums,
     RatingRange,
-    Sums,
     choose_block_size,
     multiply_coordinates,
     solve_rows,
@@ -201,14 +201,14 @@ def _implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, An
     above, right = np.triu_indices(first.shape[1])
     shared, of_items = (first.T @ first)[above, right], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
-    into = Sums.zeros(ratings.num_items, first.shape[1], np.float32)
+    into = LeastSquaresSums.build_zeros(ratings.num_items, first.shape[1], np.float32)
     for block in ratings.blocks(choose_block_size(first.shape[1])):
         weights = ratings.values[block.ratings]
         matrices, vectors = block.build_matrix(weights - 1.0) @ of_items, block.build_matrix(weights) @ first
-        users[block.users] = solve_rows(Sums(matrices + shared, vectors), ridge)
+        users[block.users] = solve_rows(LeastSquaresSums(matrices + shared, vectors), ridge)
         into.add(block, users[block.users], weights - 1.0, weights)
     shared = (users.T @ users)[above, right]
-    return users, solve_rows(Sums(into.matrices + shared, into.vectors), ridge)
+    return users, solve_rows(LeastSquaresSums(into.matrices + shared, into.vectors), ridge)
 
 
 def _implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcore.contributions import ContributionHistogram
-from dpcore.gap_examples.compare import build_problem_of_noise_ratio, compare, variance_ratios
-from dpcore.gap_examples.regression import limit_samples_3
-from dpcore.gap_examples.two_groups import supremum, whole_cap_limit
+from dpcore.gap_examples.compare import build_problem_of_noise_ratio, compare, compute_variance_ratios
+from dpcore.gap_examples.regression import compute_limiting_of_example_3
+from dpcore.gap_examples.two_groups import compute_integer_cap_limit, compute_supremum
 
 
 def best_of(run: Callable[[], object], repeats: int = 3) -> float:
@@ -25,7 +25,7 @@ def best_of(run: Callable[[], object], repeats: int = 3) -> float:
 
 def main() -> None:
     """Print the table."""
-    top = supremum().problem()
+    top = compute_supremum().problem()
     rng = np.random.default_rng(0)
     sizes = np.unique(np.rint(rng.pareto(1.0, 50_000) * 10 + 1))
     wide = build_problem_of_noise_ratio(ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0)
@@ -39,13 +39,13 @@ def main() -> None:
         (
             "the same ratios as a batch: 2 sizes",
             200_000,
-            lambda: variance_ratios(size_rows, user_rows, noises),
+            lambda: compute_variance_ratios(size_rows, user_rows, noises),
         ),
-        ("curve of limits over 2,001 shares", 1, lambda: whole_cap_limit(shares)),
+        ("curve of limits over 2,001 shares", 1, lambda: compute_integer_cap_limit(shares)),
         (
             "example 3, g = 500: thresholds",
             500,
-            lambda: [limit_samples_3(500, h) for h in range(1, 501)],
+            lambda: [compute_limiting_of_example_3(500, h) for h in range(1, 501)],
         ),
     ]
     print(f"{'what':<48}{'how many':>10}{'seconds':>10}{'each, µs':>12}")

@@ -110,12 +110,12 @@ def looked_at(title: str, link: dict[str, str]) -> dict[str, Any]:
             held = at.session_state._state.filtered_state.values()
             work = [one for one in held if isinstance(one, jobs.Job)]
             until = time.monotonic() + BESIDE
-            while any(job.running for job in work) and time.monotonic() < until:
+            while any(job.is_running for job in work) and time.monotonic() < until:
                 time.sleep(0.1)
             stopped = time.monotonic()
             for job in work:
                 job.stop()
-            while any(job.running for job in work) and time.monotonic() < stopped + 30.0:
+            while any(job.is_running for job in work) and time.monotonic() < stopped + 30.0:
                 time.sleep(0.05)
             found |= {
                 "megabytes": round(megabytes("VmHWM") - before),

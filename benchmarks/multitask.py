@@ -94,7 +94,7 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     unit = weights.allocate_by_power(
         problem,
         problem.loss.best_exponent,
-        weights.inflate_for_no_clipping(problem, problem.loss.best_exponent),
+        weights.find_inflation_without_clipping(problem, problem.loss.best_exponent),
     )
     scale = unit.task_weights**2 / problem.budget
     start = time.perf_counter()
@@ -222,8 +222,10 @@ def allocations() -> None:
             answers = (
                 uniform,
                 weights.allocate_by_power(problem, mu),
-                weights.allocate_by_power(problem, mu, weights.inflate_logarithmically(problem.num_users)),
-                weights.allocate_by_power(problem, mu, weights.inflate_for_no_clipping(problem, mu)),
+                weights.allocate_by_power(
+                    problem, mu, weights.compute_logarithmic_inflation(problem.num_users)
+                ),
+                weights.allocate_by_power(problem, mu, weights.find_inflation_without_clipping(problem, mu)),
                 weights.allocate_normalised(problem, mu),
                 sampling.find_best_uniform_sampling(problem),
                 exact.find_best_task_weights(problem),
@@ -243,14 +245,14 @@ def allocations() -> None:
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
     slices = weights.slice_by_size(answer, uniform)
     moved = weights.compute_skew(answer)
-    clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
+    clipped = "" if answer.clipped_user_share is None else f"{answer.clipped_user_share:.1%}"
     return (
         label,
         f"{answer.total_bound / uniform.total_bound:.3f}",
         f"{slices[0].ratio:.3f}",
         f"{slices[-1].ratio:.3f}",
         clipped,
-        f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
+        f"{answer.budget_uses.mean() / answer.problem.budget:.1%}",
         f"{moved.mean():.3f}",
         f"{moved.max():.3f}",
     )
@@ -277,7 +279,7 @@ def experiment() -> None:
     rows = []
     for panel in result.errors:
         algorithm, power, epsilon = panel
-        means = result.summarise(panel).mean
+        means = result.summarise(panel).means
         rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))
     table(f"Test error against mu: {result.num_runs} runs in {took:.1f} s, two threads", head, rows)
 

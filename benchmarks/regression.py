@@ -94,8 +94,8 @@ def drugs() -> None:
             caps = sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, labels))
             ours = compute_prediction_error(problem, best, labels)
             cap, none = (
-                caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)],
-                caps.prediction_error[-1],
+                caps.prediction_errors[caps.find_best(ErrorTarget.PREDICTIONS)],
+                caps.prediction_errors[-1],
             )
             cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")
             assert best.certificate.proves(1e-8)

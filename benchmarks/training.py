@@ -433,15 +433,15 @@ class Cuts:
                 )
             )
         )
-        clipped_sums = descent.make_clipped_sums(self.rows, mechanism, columns)
-        found = descent.simulate(
+        clipped_sums = descent.make_clipped_gradient(self.rows, mechanism, columns)
+        found = descent.simulate_descents(
             lambda theta, bounds, _: clipped_sums(theta, bounds, trained),
             mechanism,
             int(trained[:, 0].sum()),
             np.array([cell.bound]),
             noise,
             bound_follows=follows,
-            plan=plan,
+            noise_plan=plan,
             should_stop=never,
         )
         assert found is not None
@@ -590,7 +590,7 @@ def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
     table = experiment.fill_table(question.make_empty_table())
     asked = decision.plan_close_call(table)
     close = None if asked is None else experiment.fill_table(asked.make_empty_table())
-    best = decision.choose_answer(table, close, choice_is_free=True)
+    best = decision.choose_answer(table, close, choice_costs_no_privacy=True)
     assert best is not None
     return question.cells[best.cell_index]
 

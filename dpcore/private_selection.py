@@ -45,6 +45,7 @@ def select_privately(
     settings: Mapping[str, Any],
     epsilon: float | None = None,
     *,
+    total_epsilon: float | None = None,
     largest: int = 10_000,
     margin: float = 0.0,
     unit: float | None = None,
@@ -62,6 +63,8 @@ def select_privately(
         settings: Those of the call by name, its columns and its epsilon among them.
         epsilon: Of the selection, on top of that of the release; 0.1 by default. For ``"private_bound"`` its own
             settings hold.
+        total_epsilon: Epsilon of selection and release together, in place of both. It is divided by what is selected:
+            15 % for the bound of a mean or a quantile, 30 % for that of a sum, a count, a learner or per group.
         largest: Public maximum of rows per user; no bound above it is selected.
         margin: Of sums and counts: how many users more than 1/epsilon to leave above the bound.
         unit: Of sums per group: what amounts are rounded to, public.
@@ -75,16 +78,24 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
-    public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+    public: dict[str, Any] = {
+        "largest": largest,
+        "margin": margin,
+        "unit": unit,
+        "highest_amount": highest_amount,
+    }
+    if total_epsilon is not None:
+        if epsilon is not None:
+            raise refuse("a total epsilon is divided, and the selection has no epsilon of its own beside it")
+        settings = {**settings, "epsilon": total_epsilon}
+        public["is_total_epsilon"] = True
     reply, request, amounts, table = _pose_question(question, data, settings, epsilon, public)
     release = selection.select(request, table, charge, amounts)
     answer = selection.build_answer(reply.answer, release, request, table)
     return DrawnReply(answer, reply.call, reply.package, reply.purpose)
 
 
-def dropped_cells(
-    question: str, data: Any, settings: Mapping[str, Any], **public: float | None
-) -> dict[str, int]:
+def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **public: Any) -> dict[str, int]:
     """Count what `select_privately` would leave out or count as 0. Private: for the owner of the data alone.
 
     Args:
@@ -145,6 +156,7 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
         raise refuse("there is no private draw for this answer")
     if epsilon is None and isinstance(reply.parameters, PrivateParameters):
         epsilon = reply.parameters.selection_epsilon
+        public = {"is_total_epsilon": reply.parameters.is_total_epsilon, **public}
     settings = SelectionSettings(**public if epsilon is None else {"epsilon": epsilon, **public})
     request = selection.build_request(reply.answer, reply.data, settings)
     if request is None:

@@ -22,6 +22,7 @@ from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
+from dpcore.common.parameters import declared_fields, describe_misplaced
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import (
     find_option,
@@ -331,7 +332,14 @@ def _build_parameters(
                 parameters_type(**values)
             except InvalidInput as refused:  # What is missing is said already.
                 problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
-    return parameters_type(**values)
+    parameters = parameters_type(**values)
+    # Parameters replace a choice that does not go with another one; a call says that it cannot hold.
+    declared = declared_fields(parameters_type)
+    with problems:
+        for field_name in parameters.unused_names:
+            if values.get(field_name, getattr(parameters, field_name)) != getattr(parameters, field_name):
+                problems.add(describe_misplaced(declared[field_name], declared))
+    return parameters
 
 
 def _parse_setting(hint: Any, name: str, value: Any) -> Any:

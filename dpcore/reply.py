@@ -203,6 +203,7 @@ class Reply:
         self,
         epsilon: float | None = None,
         *,
+        total_epsilon: float | None = None,
         largest: int = 10_000,
         margin: float = 0.0,
         unit: float | None = None,
@@ -218,6 +219,8 @@ class Reply:
         Args:
             epsilon: Of the draw, on top of that of the release; by default 0.1. For `private_bound` its own settings
                 hold.
+            total_epsilon: Of the draw and the release together, in place of both epsilons: the release gets what the
+                draw leaves.
             largest: Public maximum of rows per user; no bound above it is drawn.
             margin: Of sums and counts: how many users more than 1/epsilon to leave above the bound.
             unit: Of sums per group: what amounts are rounded to, public.
@@ -233,6 +236,7 @@ class Reply:
         if self.data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
         public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+        public["total_epsilon"] = total_epsilon
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately
         name, settings = self.call
@@ -346,8 +350,8 @@ class DrawnReply(Reply):
 
     def to_json(self) -> str:
         """Return the released number, its request and its guarantee as JSON, and no other entries."""
-        assert self.answer.choice is not None
-        return self.answer.choice()
+        assert self.answer.write_choice is not None
+        return self.answer.write_choice()
 
     def report(self, path: str | Path) -> Path:
         """Refuse to write a report, as a report shows the data.

@@ -163,7 +163,7 @@ def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
 
 def test_addresses_of_a_demo_are_read_as_browsers_write_them():
     def read(text: str, served: str = "1") -> frozenset[str]:
-        return access.public_origins({access.ORIGINS: text, access.SERVED: served})
+        return access.read_public_origins({access.ORIGINS: text, access.SERVED: served})
 
     assert read("") == read("", "") == frozenset()
     assert read(f" {DEMO.upper()}/, http://[2001:db8::1]:8501") == {DEMO, "http://[2001:db8::1]:8501"}

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pages.shared.server import access
-from pages.shared.server.access import StartToken, start_token
+from pages.shared.server.access import StartToken, choose_start_token
 
 TOKEN = "a-token-of-32-characters-is-here"
 PORT = "8501"
@@ -103,14 +103,16 @@ def test_the_link_sets_a_cookie_of_its_port_and_the_page_does_not_repeat_the_tok
 
 
 def test_each_start_has_a_token_of_192_bits_unless_one_is_given():
-    made = {start_token({}) for _ in range(100)}
+    made = {choose_start_token({}) for _ in range(100)}
     assert len(made) == 100
     assert {len(token) for token in made} == {32}
-    assert start_token({"SWEETSPOT_TOKEN": ""}) == ""
-    assert start_token({"SWEETSPOT_TOKEN": TOKEN}) == TOKEN
+    assert choose_start_token({"SWEETSPOT_TOKEN": ""}) == ""
+    assert choose_start_token({"SWEETSPOT_TOKEN": TOKEN}) == TOKEN
     # The proxy decides who reaches a public demo.
     assert (
-        start_token({access.SERVED: "1"}) == start_token({access.SERVED: "1", "SWEETSPOT_TOKEN": TOKEN}) == ""
+        choose_start_token({access.SERVED: "1"})
+        == choose_start_token({access.SERVED: "1", "SWEETSPOT_TOKEN": TOKEN})
+        == ""
     )
     for wrong in (
         "short",
@@ -121,4 +123,4 @@ def test_each_start_has_a_token_of_192_bits_unless_one_is_given():
         "a" * 20 + "\n",
     ):
         with pytest.raises(access.SettingsError, match="SWEETSPOT_TOKEN"):
-            start_token({"SWEETSPOT_TOKEN": wrong})
+            choose_start_token({"SWEETSPOT_TOKEN": wrong})

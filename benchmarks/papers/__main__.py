@@ -78,7 +78,7 @@ def build_table(figure: PaperFigure, runs: FigureRuns) -> list[str]:
     """Return lines of text: ours at each value, and theirs."""
     width = max(len(line.name) for line in figure.lines) + 10
     rows = [" " * width + "".join(f"{value:>12g}" for value in runs.values)]
-    for line, means in zip(figure.lines, runs.summary.mean, strict=True):
+    for line, means in zip(figure.lines, runs.summary.means, strict=True):
         rows.append(f"{line.name + ', ours':{width}}" + "".join(f"{mean:>12.4g}" for mean in means))
         if line.paper_values:
             theirs = ("" if number is None else f"{number:g}" for number in line.paper_values)
@@ -90,9 +90,9 @@ def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
     """Write runs as a file that `FigureRuns.read` reads."""
     lines = {
         line.key: {
-            "mean": [_rounded(x) for x in runs.summary.mean[row]],
-            "spread": [_rounded(x) for x in runs.summary.spread[row]],
-            "runs": [int(n) for n in runs.summary.runs[row]],
+            "mean": [_rounded(x) for x in runs.summary.means[row]],
+            "spread": [_rounded(x) for x in runs.summary.spreads[row]],
+            "runs": [int(n) for n in runs.summary.num_runs[row]],
         }
         for row, line in enumerate(figure.lines)
     }

@@ -47,7 +47,7 @@ class MethodComparison:
     """Several methods of a release, and the cost of each at any ε, all other settings as entered.
 
     Attributes:
-        axis: Name of the cost, with its unit.
+        cost_title: Name of the cost, with its unit.
         names: The methods.
         compute_errors: The cost of each at epsilons of shape (k,), shape (methods, k).
         crossings: (ε, change there), exact, ascending: a method costs as much as the first.
@@ -55,7 +55,7 @@ class MethodComparison:
         provenance: The disclosure of these numbers if it is not that of the data in use.
     """
 
-    axis: str
+    cost_title: str
     names: tuple[str, ...]
     compute_errors: Callable[[FloatArray], FloatArray]
     crossings: tuple[tuple[float, str], ...] = ()
@@ -68,8 +68,8 @@ class BoundComparison:
     """The best bound at any ε, all other settings as entered.
 
     Attributes:
-        bound_axis: Name of the bound, with its unit.
-        error_axis: Name of the error, with its unit.
+        bound_title: Name of the bound, with its unit.
+        error_title: Name of the error, with its unit.
         compute_best: The best bound at an ε, and its error.
         compute_errors: The error at an ε and at bounds, shape (k,); None if candidates are not compared.
         contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
@@ -81,8 +81,8 @@ class BoundComparison:
         methods: Methods that are compared, too; None if there are none.
     """
 
-    bound_axis: str
-    error_axis: str
+    bound_title: str
+    error_title: str
     compute_best: Callable[[float], tuple[float, float]]
     compute_errors: Callable[[float, FloatArray], FloatArray] | None = None
     contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
@@ -110,7 +110,7 @@ class BoundCurves:
 
 
 def build_epsilon_grid(is_slow: bool) -> FloatArray:
-    """Build the grid of the curves: the steps of the slider, with one point between each two if that is cheap."""
+    """Build the epsilons of the curves: few if each is slow, else the slider's steps with a point between each two."""
     if is_slow:
         return np.array(COARSE_EPSILONS)
     low, high = EPSILON_LIMITS
@@ -121,21 +121,21 @@ def build_epsilon_grid(is_slow: bool) -> FloatArray:
 def compute_bound_curves(
     comparison: BoundComparison, progress: Progress | None = None, should_stop: ShouldStop | None = None
 ) -> BoundCurves:
-    """Compute the best bound and its error over ε; only the part that is done if it is stopped."""
+    """Compute the best bound and its error at each epsilon of the grid; if stopped, at those before."""
     grid = build_epsilon_grid(comparison.is_slow)
-    points: list[tuple[float, float]] = []
+    bounds_and_errors: list[tuple[float, float]] = []
     for epsilon in grid:
         if should_stop is not None and should_stop():
             break
-        points.append(comparison.compute_best(float(epsilon)))
+        bounds_and_errors.append(comparison.compute_best(float(epsilon)))
         if progress is not None:
-            progress(len(points) / grid.size)
-    pairs = np.array(points, dtype=np.float64).reshape(-1, 2)
-    return BoundCurves(grid[: len(points)], pairs[:, 0], pairs[:, 1])
+            progress(len(bounds_and_errors) / grid.size)
+    pairs = np.array(bounds_and_errors, dtype=np.float64).reshape(-1, 2)
+    return BoundCurves(grid[: len(bounds_and_errors)], pairs[:, 0], pairs[:, 1])
 
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
-    """Compute epsilons, the crossings among them, and the cost of every method there, shape (methods, k)."""
+    """Compute the epsilons of the grid with the crossings, and the cost of every method there, shape (methods, k)."""
     low, high = EPSILON_LIMITS
     crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if low <= epsilon <= high]
     grid = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
@@ -177,13 +177,16 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     reasons_by_bound: dict[float, list[str]] = {}
 
     def add_candidate(bound: float, reason: str) -> None:
+        """Note a bound above 0 with the reason why somebody may choose it."""
         if bound > 0.0:
             reasons_by_bound.setdefault(bound, []).append(reason)
 
     add_candidate(float(comparison.compute_best(epsilon)[0]), "best")
-    positive = contributions[contributions > 0.0]
-    for rung in _list_round_numbers(float(positive[0]), float(positive[-1]), comparison.is_integer):
-        add_candidate(rung, ROUND_REASON)
+    positive_contributions = contributions[contributions > 0.0]
+    for round_bound in _list_round_numbers(
+        float(positive_contributions[0]), float(positive_contributions[-1]), comparison.is_integer
+    ):
+        add_candidate(round_bound, ROUND_REASON)
     users_at_most = np.cumsum(users)
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
@@ -208,7 +211,7 @@ ROUND_REASON = "round number"
 
 
 def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float]:
-    """List 1, 2 and 5 times powers of ten between the limits, only powers of ten if there are many."""
+    """List 1, 2 and 5 times powers of ten up to ``high``, only powers of ten if there are many."""
     first_power = int(np.floor(np.log10(max(low, 1.0) if is_integer else max(low, high / 1e6))))
     last_power = int(np.floor(np.log10(high)))
     powers = range(first_power, last_power + 1)
@@ -220,7 +223,7 @@ def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float
 
 
 def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]:
-    """Tabulate the candidates, by heading."""
+    """Tabulate the candidates for a page: a row each, texts by heading."""
     smallest_error = min(candidate.error for candidate in candidates)
     return [
         {
@@ -262,17 +265,19 @@ def plot_best(
     """
     bound, error = current_best or (0.0, 0.0)
     plots = []
-    for quantity, column, axis, values, current_value in (
-        ("bound", "best_bound", comparison.bound_axis, curves.bounds, bound),
-        ("error", "error", comparison.error_axis, curves.errors, error),
+    for quantity, column_name, axis_title, values, current_value in (
+        ("bound", "best_bound", comparison.bound_title, curves.bounds, bound),
+        ("error", "error", comparison.error_title, curves.errors, error),
     ):
         items: list[Item] = [
-            Curve("best at each ε", Column("epsilon", curves.epsilons), Column(column, values), Style.TOTAL),
+            Curve(
+                "best at each ε", Column("epsilon", curves.epsilons), Column(column_name, values), Style.TOTAL
+            ),
             Level("ε in use", epsilon, is_vertical=True),
         ]
         if current_value > 0.0:
             items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
-        ends = [
+        end_texts = [
             f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
             for i in (0, -1)
             if values.size
@@ -280,9 +285,9 @@ def plot_best(
         plot = Plot(
             f"{name}-{quantity}-over-epsilon",
             f"Best {quantity} over ε",
-            f"The best {quantity} goes from {' to '.join(ends)}.",
+            f"The best {quantity} goes from {' to '.join(end_texts)}.",
             EPSILON_AXIS,
-            _build_axis(axis),
+            _build_axis(axis_title),
             items,
             disclosure,
             height=340,
@@ -315,14 +320,14 @@ def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclo
         "What each way costs over ε",
         comparison.sentence or "What each way costs over ε.",
         EPSILON_AXIS,
-        _build_axis(comparison.axis),
+        _build_axis(comparison.cost_title),
         (*items, Level("ε in use", epsilon, is_vertical=True)),
         disclosure,
     )
 
 
 def _build_axis(title: str) -> Axis:
-    """Build the axis of values above 0; ``title`` is its name with the unit in brackets."""
+    """Build the log axis of a bound or an error; ``title`` is its name with the unit in brackets."""
     name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
     return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number_format=",.4~g")
 
@@ -359,7 +364,7 @@ def show_over_epsilon(
         parameters: The question's parameters.
     """
     key, epsilon = build_cache_key(parameters, not_compared), parameters.epsilon
-    comparison: Comparison = yield Cached(compare, (data, key), kept=8)
+    comparison: Comparison = yield Cached(compare, (data, key), num_kept=8)
     if isinstance(comparison, str):
         yield Note(comparison)
         return
@@ -379,9 +384,9 @@ def show_over_epsilon(
             key,
             lambda progress, stop: compute_bound_curves(comparison, progress, stop),
             "Looking for the best bound at each ε",
-            button="Compute over ε",
-            idle=f"It is looked for at {len(COARSE_EPSILONS)} values of ε, which takes a while.",
-            heavy=True,
+            button_text="Compute over ε",
+            idle_text=f"It is looked for at {len(COARSE_EPSILONS)} values of ε, which takes a while.",
+            is_heavy=True,
         )
         if comparison.is_slow
         else Cached(compute_bound_curves, (comparison,))
@@ -391,8 +396,8 @@ def show_over_epsilon(
     if comparison.compute_errors is not None:
         yield "**Bounds that people take**, beside the best one at this ε"
         rows = tabulate_candidates(list_candidates(comparison, epsilon))
-        yield Table(rows, "Candidate bounds with their errors", full=True)
-        error = comparison.error_axis
-        axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."
-        yield Note(f"{axes} {comparison.caption}".strip())
+        yield Table(rows, "Candidate bounds with their errors", shows_all_rows=True)
+        error_title = comparison.error_title
+        title_text = f"{comparison.bound_title}; {error_title[0].lower()}{error_title[1:]}."
+        yield Note(f"{title_text} {comparison.caption}".strip())
         yield Label(provenance)

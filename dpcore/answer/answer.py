@@ -19,6 +19,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
+from dpcore.common.programs import Program
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -35,7 +36,7 @@ class ReleaseSetting:
         statistic: The released statistic.
         epsilon: The epsilon of the release, without that of a private selection of its bound.
         neighbours: The neighbouring relation.
-        column: The column that is released; empty for the rows themselves.
+        column_name: The column that is released; empty for the rows themselves.
         lower: Smaller values are raised to it; None if values do not matter, or no range is known.
         upper: Larger values are lowered to it.
         variance_share: sigma^2 over (upper - lower)^2 that the bound depends on; None if it depends on none.
@@ -48,12 +49,13 @@ class ReleaseSetting:
         delta: The delta of the release; None with pure epsilon-DP.
         measure: The error that the best bound of a sum or a count minimises; None for other releases.
         margin: How many users more than 1/epsilon the bound of a count leaves above it.
+        program: The program whose noise the bound of a sum or a count is best for.
     """
 
     statistic: Quantity
     epsilon: float
     neighbours: Neighbours
-    column: str = ""
+    column_name: str = ""
     lower: float | None = None
     upper: float | None = None
     variance_share: float | None = None
@@ -66,6 +68,7 @@ class ReleaseSetting:
     delta: float | None = None
     measure: Measure | None = None
     margin: float = 0.0
+    program: Program = Program.PYTHON
 
     @property
     def protects_counts(self) -> bool:
@@ -82,7 +85,7 @@ class ReleaseSetting:
         is_public_count_mean = self.mean_share is None and self.statistic is Quantity.MEAN
         return replace(
             self,
-            column="",
+            column_name="",
             lower=None,
             upper=None,
             uses_values=False,
@@ -116,7 +119,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ErrorPart:
-    """A part of the error at the bound of an answer, as its card shows it.
+    """One part of the error at the bound of an answer, as its card shows it.
 
     Attributes:
         name: `BIAS`, `SAMPLING` or `NOISE`.
@@ -173,7 +176,7 @@ class Number:
 
     @property
     def text_to_copy(self) -> str:
-        """Return the digits of the number, as a program reads them."""
+        """Return the text that is copied: ``clipboard_text``, else all digits of ``value``, else ``text``."""
         return self.clipboard_text or (self.text if self.value is None else wording.digits(self.value))
 
 
@@ -195,7 +198,7 @@ class Answer:
         solution: The solution that sentences and plots are made of.
         plots: The plots by key, each computed on demand; the main figure first.
         make_methods: The function that makes `methods`; None for none.
-        choice: Parameters and answer as JSON with all digits; None for none.
+        write_choice: Parameters and answer as JSON with all digits; None for none.
         files: The content of further files, by name.
         setting: The release that the bound is for; None if nothing is released under a bound.
         bound: The optimum, if it is not the value of the first number: a pair, for example, or a function that makes
@@ -224,7 +227,7 @@ class Answer:
     solution: Any = None
     plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
     make_methods: Callable[[], Methods | None] | None = None
-    choice: Callable[[], str] | None = None
+    write_choice: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str | bytes]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
@@ -239,7 +242,7 @@ class Answer:
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the facts, the near-optimal range first."""
+        """Return the facts as (name, sentence), the near-optimal range first."""
         near_optimal_facts = [("Good enough", self.near_optimal)] if self.near_optimal else []
         return (*near_optimal_facts, *self.facts.items())
 
@@ -274,50 +277,54 @@ def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSet
 def add_choice(
     answer: Answer,
     dataset: Dataset | None,
-    release: str,
-    details: Callable[[], Mapping[str, object]],
+    release_text: str,
+    make_details: Callable[[], Mapping[str, object]],
     *,
     number_keys: Collection[str] = (),
-    question: Mapping[str, object] | None = None,
-    data: Mapping[str, object] | None = None,
-    left_out: Collection[str] = (),
+    question_entries: Mapping[str, object] | None = None,
+    data_entries: Mapping[str, object] | None = None,
+    omitted_names: Collection[str] = (),
     schema: str = CHOICE_SCHEMA,
 ) -> Answer:
-    """Return the answer with the file of its choice.
+    """Return the answer with a function that writes the JSON file of its choice.
 
     Args:
         answer: Its parameters and assumptions go into the file.
         dataset: The data, whose label stands at every number computed from them; None if the settings are all of
             the input, and the answer's label stands there.
-        release: What is released, a phrase.
-        details: Makes the numbers of the file, by key, when the file is written.
+        release_text: What is released, a phrase.
+        make_details: Makes the numbers of the file, by key, when the file is written.
         number_keys: Numbers of the answer that stand before them, by key.
-        question: What the parameters mean; it replaces parameters of the same name.
-        data: What was computed from the data before the question came up, besides how much there is of them.
-        left_out: Names of parameters that the answer does not depend on.
+        question_entries: What the parameters mean; it replaces parameters of the same name.
+        data_entries: What was computed from the data before the question came up, besides how much there is of them.
+        omitted_names: Names of parameters that the answer does not depend on.
         schema: Name and version of the form of question and answer.
     """
 
-    def write() -> str:
+    def write_choice() -> str:
+        """Write the JSON file: question, data, answer and assumptions, each number with its label."""
         label = (answer.disclosure if dataset is None else dataset.provenance).label
         parameters = to_values(answer.parameters)
         numbers = {number.key: number.value for number in answer.numbers if number.key in number_keys}
         sections = {
             "question": {
-                "release": release,
+                "release": release_text,
                 "label": label if dataset is None else "public input",
-                **{name: value for name, value in parameters.items() if name not in left_out},
-                **(question or {}),
+                **{name: value for name, value in parameters.items() if name not in omitted_names},
+                **(question_entries or {}),
             },
-            "data": {} if dataset is None else {"label": label, **_summarise(dataset), **(data or {})},
-            "answer": {"label": label, **numbers, **details()},
+            "data": {}
+            if dataset is None
+            else {"label": label, **_summarise(dataset), **(data_entries or {})},
+            "answer": {"label": label, **numbers, **make_details()},
             "assumptions": list(answer.assumptions),
         }
         return write_document(schema, **{name: section for name, section in sections.items() if section})
 
-    return replace(answer, choice=write)
+    return replace(answer, write_choice=write_choice)
 
 
 def _summarise(dataset: Dataset) -> dict[str, object]:
+    """Return name, source and size of a dataset, for the file of a choice."""
     texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
     return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

@@ -61,18 +61,22 @@ def sample_users(
         is_cut_by_second: See `UserBars`.
     """
     cumulative_users = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
-    total = float(cumulative_users[-1])
-    shows_all = total <= MAX_USERS
+    num_users = float(cumulative_users[-1])
+    shows_all = num_users <= MAX_USERS
     ranks = (
-        np.arange(1.0, total + 1.0) if shows_all else np.unique(np.floor(np.geomspace(1.0, total, MAX_USERS)))
+        np.arange(1.0, num_users + 1.0)
+        if shows_all
+        else np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
     )
-    at_ranks = np.asarray(values, dtype=np.float64)[::-1][np.searchsorted(cumulative_users, ranks)]
-    count_text = wording.counted(ranks.size, unit_name) if ranks.size == total else (
-        f"{ranks.size} of {wording.counted(int(total), unit_name)}"
+    contributions_at_ranks = np.asarray(values, dtype=np.float64)[::-1][
+        np.searchsorted(cumulative_users, ranks)
+    ]
+    count_text = wording.counted(ranks.size, unit_name) if ranks.size == num_users else (
+        f"{ranks.size} of {wording.counted(int(num_users), unit_name)}"
     )  # fmt: skip
     # Rows are what the bound is about, and need no word.
     title = wording.capital(count_text) + ("" if unit == "rows" else f" by {unit}")
-    return UserBars(at_ranks, title, is_cut_by_second)
+    return UserBars(contributions_at_ranks, title, is_cut_by_second)
 
 
 MAX_POINTS = 300
@@ -204,6 +208,7 @@ DISTRIBUTIONS = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares
 
 
 def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
+    """Build the log axis of rows per user, from the smallest to the largest size."""
     limits = choose_bound_limits(histogram)
     return Axis("rows", "per user", limits, title="Rows per user", limits_range=limits, number_format=",.3~r")
 
@@ -216,14 +221,14 @@ def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
     edges[-1] = sizes[-1] + 1.0
     bin_numbers = np.digitize(sizes, edges) - 1
-    total = np.bincount(bin_numbers, weights=users, minlength=edges.size - 1)[: edges.size - 1]
-    has_users = total > 0
+    users_per_bin = np.bincount(bin_numbers, weights=users, minlength=edges.size - 1)[: edges.size - 1]
+    has_users = users_per_bin > 0
     bin_centers = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
-    return {"size": bin_centers[has_users], "users": (total / np.diff(edges))[has_users]}
+    return {"size": bin_centers[has_users], "users": (users_per_bin / np.diff(edges))[has_users]}
 
 
 def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
-    """Tabulate the share of users with at least so many rows (complementary CDF)."""
+    """Tabulate the share of users with at least so many rows (complementary CDF), at up to about `MAX_POINTS` sizes."""
     sizes = histogram.sizes.astype(np.float64)
     if sizes.size > MAX_POINTS:
         even_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1

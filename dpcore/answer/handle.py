@@ -39,7 +39,7 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        loss: What a release lacks of the truth without noise, at every bound, below 0 where it is too large; None for
+        losses: What a release lacks of the truth without noise, at every bound, below 0 where it is too large; None for
             nothing.
         noise: The mean magnitude of the noise at every bound; None where all that is drawn is in ``sampling``.
         unit_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`, `NUM_DOTS`).
@@ -53,7 +53,7 @@ class Dots:
         unit_name: What a dot is, in the plural.
     """
 
-    loss: npt.ArrayLike | None
+    losses: npt.ArrayLike | None
     noise: npt.ArrayLike | None
     unit_draws: FloatArray
     spread: Spread
@@ -107,8 +107,8 @@ class Handle:
 
     Attributes:
         name: What is moved, such as "Bound".
-        bound: The bounds that it may stand at, ascending, shape (columns,).
-        error: The curve that it stands on, shape (columns,); beside a second bound, shape (rows, columns), flat.
+        bounds: The bounds that it may stand at, ascending, shape (columns,).
+        errors: The curve that it stands on, shape (columns,); beside a second bound, shape (rows, columns), flat.
         initial_value: Where it stands at first.
         is_integer: Whether only whole bounds are meant.
         field: The parameter that holds a bound of the person's own.
@@ -122,8 +122,8 @@ class Handle:
     """
 
     name: str
-    bound: npt.ArrayLike
-    error: npt.ArrayLike
+    bounds: npt.ArrayLike
+    errors: npt.ArrayLike
     initial_value: float
     field: str
     is_integer: bool = False
@@ -147,9 +147,11 @@ def draw_unit_noise(noise: NoiseKind) -> FloatArray:
         draws = rng.laplace(0.0, 1.0, (NUM_SETS, NUM_DOTS))
     else:
         draws = rng.normal(0.0, 1.0 / noise.mean_magnitude, (NUM_SETS, NUM_DOTS))
-    square = noise.unit_variance / noise.mean_magnitude**2
-    mean_deviation = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
-    return _make_read_only(draws[np.argsort(mean_deviation + np.abs((draws**2).mean(axis=1) / square - 1.0))])
+    mean_square = noise.unit_variance / noise.mean_magnitude**2
+    mean_deviations = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
+    return _make_read_only(
+        draws[np.argsort(mean_deviations + np.abs((draws**2).mean(axis=1) / mean_square - 1.0))]
+    )
 
 
 @functools.cache
@@ -160,15 +162,15 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     it.
     """
     candidates = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
-    chosen_sets = []
+    ordered_sets = []
     for noise in draw_unit_noise(noise_kind):
         deviations = [
             abs(float(candidate @ candidate) / NUM_DOTS - 1.0)
             + 2.0 * abs(float(candidate @ noise)) / NUM_DOTS
             for candidate in candidates
         ]
-        chosen_sets.append(candidates.pop(int(np.argmin(deviations))))
-    return _make_read_only(np.array(chosen_sets))
+        ordered_sets.append(candidates.pop(int(np.argmin(deviations))))
+    return _make_read_only(np.array(ordered_sets))
 
 
 def _make_read_only(draws: FloatArray) -> FloatArray:

@@ -25,29 +25,31 @@ def fit_limits(values: FloatArray, parts: FloatArray | None = None) -> Limits:
         values: The values that must be visible, of any shape; only finite ones above 0 count.
         parts: The parts of ``values``, of any shape; small ones may leave the axis at its lower end, `SMALLEST_PART`.
     """
-    positive = values[np.isfinite(values) & (values > 0.0)]
-    if not positive.size:
+    positive_values = values[np.isfinite(values) & (values > 0.0)]
+    if not positive_values.size:
         return 1.0, 10.0
-    low, high = float(positive.min()), float(positive.max())
+    low, high = float(positive_values.min()), float(positive_values.max())
     if parts is not None:
         low = float(parts[parts > low / SMALLEST_PART].min(initial=low))
-    return _round(low / MARGIN, up=False), _round(high * MARGIN, up=True)
+    return _round_limit(low / MARGIN, rounds_up=False), _round_limit(high * MARGIN, rounds_up=True)
 
 
-def _round(value: float, up: bool) -> float:
-    """Return the next 1, 2 or 5 times a power of ten."""
+def _round_limit(value: float, rounds_up: bool) -> float:
+    """Return the nearest 1, 2 or 5 times a power of ten that is not below a value above 0, or not above it."""
     power = 10.0 ** math.floor(math.log10(value))
     steps = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
     return (
-        min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
+        min(step for step in steps if step >= value)
+        if rounds_up
+        else max(step for step in steps if step <= value)
     )
 
 
-def linear_limits(values: FloatArray, from_zero: bool = False) -> Limits:
-    """Return the ends of a linear axis with a tenth of its length left free; ``from_zero``: an axis of shares."""
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    if from_zero:
+def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
+    """Return the ends of a linear axis, a tenth of its length free; ``includes_zero``: of shares, with 0 inside."""
+    finite_values = values[np.isfinite(values)]
+    low, high = (float(finite_values.min()), float(finite_values.max())) if finite_values.size else (0.0, 1.0)
+    if includes_zero:
         return min(1.1 * low, 0.0), max(1.1 * high, LEAST_SHARE)
     room = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
     return low - room, high + room

@@ -12,12 +12,14 @@ from types import MappingProxyType
 
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, classify
+from dpcore.common.programs import Program
 from dpcore.common.version import VERSION
 
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
 _LATEX_SYMBOLS = {
     "ñ": r"{\~n}",
+    "é": r"{\'e}",
     "&": r"\&",
     "%": r"\%",
     "#": r"\#",
@@ -48,7 +50,7 @@ class Work:
 
     Attributes:
         key: Of its BibTeX entry.
-        kind: Of that entry: ``inproceedings``, ``article`` or ``misc``.
+        entry_type: Of that entry: ``inproceedings``, ``article`` or ``misc``.
         authors: In order, ``Family, Given``; one without a comma is a group.
         title: As printed.
         year: Of publication; 0 for a program, which has a version.
@@ -56,14 +58,14 @@ class Work:
     """
 
     key: str
-    kind: str
+    entry_type: str
     authors: tuple[str, ...]
     title: str
     year: int
     fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def short(self) -> str:
+    def short_name(self) -> str:
         """Return ``Amin et al., 2019``, without brackets; a program's name with its version."""
         if not self.year:
             return f"{self.title} {self.fields['version']}" if "version" in self.fields else self.title
@@ -83,14 +85,16 @@ class Work:
         if self.year:
             entry_fields["year"] = str(self.year)
         lines = [f"  {name} = {{{text}}}," for name, text in entry_fields.items()]
-        return "\n".join((f"@{self.kind}{{{self.key},", *lines, "}"))
+        return "\n".join((f"@{self.entry_type}{{{self.key},", *lines, "}"))
 
 
 def _escape_latex(text: str) -> str:
+    """Replace letters and signs that LaTeX does not print as they are."""
     return "".join(_LATEX_SYMBOLS.get(letter, letter) for letter in text)
 
 
 def _load_works() -> Mapping[str, Work]:
+    """Read ``bibliography.toml``; return its works by key."""
     entries = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
     works = {}
     for key, entry in entries.items():
@@ -120,8 +124,9 @@ def insert_names(text: str) -> str:
     """Replace each citation by the work's name: ``(Amin et al., 2019, section 3)``; a program without brackets."""
 
     def name_work(match: re.Match[str]) -> str:
+        """Return the name that replaces a matched citation."""
         work = WORKS[match[1]]
-        citation = ", ".join(filter(None, (work.short, match[2])))
+        citation = ", ".join(filter(None, (work.short_name, match[2])))
         return f"({citation})" if work.year else citation
 
     return CITATION.sub(name_work, text)
@@ -132,7 +137,7 @@ def to_latex(text: str) -> str:
     pieces, position = [], 0
     for match in CITATION.finditer(text):
         work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
-        program_name = "" if work.year else f"{_escape_latex(work.short)} "
+        program_name = "" if work.year else f"{_escape_latex(work.short_name)} "
         citation = f"{program_name}\\citep{page_option}{{{work.key}}}"
         pieces += [_escape_latex(text[position : match.start()]), citation]
         position = match.end()
@@ -163,9 +168,11 @@ FROM_PUBLIC = "public data."
 """The source of a choice, as the end of the last sentence."""
 
 
-def cite_noise(noise_name: str) -> str:
-    """Cite the work that calibrates a noise: ``Laplace noise [@dwork2006]``."""
+def cite_noise(noise_name: str, program: Program | None = None) -> str:
+    """Cite the work that calibrates a noise, in a program if one is named: ``Laplace noise [@dwork2006]``."""
     gaussian = "exactly calibrated Gaussian noise [@balle2018]"
+    if program in (Program.OPENDP, Program.TUMULT):
+        gaussian = "Gaussian noise, calibrated by zero-concentrated differential privacy [@canonne2020],"
     return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
 
 
@@ -178,12 +185,14 @@ def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str
         neighbours: The neighbouring relation; a text continues ``Two data sets are neighbours``.
         delta: The promised delta, 0 for a pure guarantee.
     """
-    relation = neighbours if isinstance(neighbours, str) else NEIGHBOUR_TEXTS[neighbours]
-    guarantee_symbols, budget = "ε", f"ε = {wording.entered(epsilon)}"
+    relation_text = neighbours if isinstance(neighbours, str) else NEIGHBOUR_TEXTS[neighbours]
+    guarantee_symbols, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
     if delta:
-        guarantee_symbols, budget = "(ε, δ)", f"{budget} and δ = {wording.entered(delta)}"
-    promise = f"{statement} with user-level {guarantee_symbols}-differential privacy at {budget}."
-    return f"{promise} Two data sets are neighbours {relation}."
+        guarantee_symbols, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
+    promise_sentence = (
+        f"{statement} with user-level {guarantee_symbols}-differential privacy at {budget_text}."
+    )
+    return f"{promise_sentence} Two data sets are neighbours {relation_text}."
 
 
 class ChoiceSource(enum.Enum):
@@ -207,7 +216,7 @@ class Methods:
         rule: The rule of the choice; it holds only what was entered.
         empty_sentence: If the answer is to release nothing, the sentence about that: it replaces all others but the
             last, unless the data are private.
-        subject: The result, with an article and in the singular.
+        subject_text: The result, with an article and in the singular.
         choice_source: The source of the result.
     """
 
@@ -217,7 +226,7 @@ class Methods:
     disclosure: Provenance
     rule: str
     empty_sentence: str = ""
-    subject: str = "The bound"
+    subject_text: str = "The bound"
     choice_source: ChoiceSource = ChoiceSource.COMPUTED
 
     @property
@@ -232,6 +241,7 @@ class Methods:
 
     @property
     def _text_with_citations(self) -> str:
+        """Return the sentences as they may be shown: without results that were computed from private data."""
         if self.empty_sentence and not self.is_withheld:
             return f"{self.empty_sentence} {self._origin_sentence}"
         result_sentences = self.public_sentences if self.is_withheld else self.sentences
@@ -239,22 +249,23 @@ class Methods:
 
     @property
     def _origin_sentence(self) -> str:
+        """Return the last sentence: what computed or drew the result, and from which data."""
         if self.choice_source is ChoiceSource.DRAWN:
-            return f"{self.subject} was drawn with [@sweetspot]."
-        subject = "This" if self.empty_sentence and not self.is_withheld else self.subject
-        start = f"{subject} was computed with [@sweetspot]"
+            return f"{self.subject_text} was drawn with [@sweetspot]."
+        subject = "This" if self.empty_sentence and not self.is_withheld else self.subject_text
+        sentence_start = f"{subject} was computed with [@sweetspot]"
         if self.choice_source is ChoiceSource.ENTERED:
             ending = " from the private data and is not reported here" if self.is_withheld else ""
-            return f"{start}{ending}."
+            return f"{sentence_start}{ending}."
         if self.is_withheld:
-            return f"{start} from {FROM_PRIVATE}"
+            return f"{sentence_start} from {FROM_PRIVATE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:
-            return f"{start} from {FROM_PUBLIC}"
+            return f"{sentence_start} from {FROM_PUBLIC}"
         guarantee_text = ""
         if isinstance(self.disclosure, ReleaseFacts):
             facts = self.disclosure
             guarantee_text = f" ({facts.guarantee}; {facts.neighbours.short}; {facts.mechanism})"
-        return f"{start} from {FROM_RELEASE.format(guarantee_text)}"
+        return f"{sentence_start} from {FROM_RELEASE.format(guarantee_text)}"
 
     @property
     def text(self) -> str:
@@ -267,11 +278,11 @@ class Methods:
         return to_latex(self._text_with_citations)
 
     @property
-    def works(self) -> tuple[str, ...]:
+    def work_keys(self) -> tuple[str, ...]:
         """Return the keys of the works that the sentences cite, in order."""
         return list_citations(self._text_with_citations)
 
     @property
     def bibtex(self) -> str:
-        """Return the entries of these works."""
-        return write_bibtex(self.works)
+        """Return the BibTeX entries of the works that the sentences cite."""
+        return write_bibtex(self.work_keys)

@@ -105,7 +105,7 @@ class PaperFigure:
         progress: Progress = silent,
         should_stop: ShouldStop = never,
     ) -> FigureRuns | None:
-        """Run the figure.
+        """Run the figure at its values, or at some of them, and summarise over the runs.
 
         Args:
             seeds: Of the runs; 0, 1 ... by default.
@@ -130,7 +130,7 @@ class PaperFigure:
 
     @functools.cached_property
     def stored(self) -> FigureRuns:
-        """Return the result that came with the app; None if there is none."""
+        """Return the result that came with the app."""
         file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
         return FigureRuns.read(self, file.read_text(encoding="utf-8"))
 
@@ -144,12 +144,12 @@ class PaperFigure:
         for row, line in enumerate(self.lines):
             for value, paper_value in zip(self.values, line.paper_values, strict=False):
                 if paper_value and value in runs.values:
-                    own_mean = float(runs.summary.mean[row, runs.values.index(value)])
+                    own_mean = float(runs.summary.means[row, runs.values.index(value)])
                     if math.isfinite(own_mean):
                         differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
             low, high = self.stated_range
-            for own_mean in runs.summary.mean[0]:
+            for own_mean in runs.summary.means[0]:
                 differences.append(max(0.0, 1.0 - float(own_mean) / low, float(own_mean) / high - 1.0))
         return max(differences) if differences else None
 
@@ -173,9 +173,9 @@ class FigureRuns:
     version: str = ""
 
     @property
-    def half_width(self) -> FloatArray:
-        """Half of the 95 % interval of each mean; 0 where there is one run, which is exact or alone."""
-        return np.nan_to_num(self.summary.half_width)
+    def half_widths(self) -> FloatArray:
+        """Return half of the 95 % interval of each mean, shape (lines, values); 0 with a single run."""
+        return np.nan_to_num(self.summary.half_widths)
 
     @classmethod
     def read(cls, figure: PaperFigure, text: str) -> FigureRuns:
@@ -186,15 +186,16 @@ class FigureRuns:
         """
         content = json.loads(text)
 
-        def rows(name: str) -> FloatArray:
+        def read_rows(name: str) -> FloatArray:
+            """Return the numbers stored under a name, shape (lines, values); NaN for null."""
             lines = [content["lines"][line.key][name] for line in figure.lines]
             return np.array([[math.nan if x is None else x for x in line] for line in lines])
 
-        runs, spread = rows("runs").astype(np.int64), rows("spread")
-        error = spread / np.sqrt(np.maximum(runs, 1))
-        over_runs = Summary(rows("mean"), error, runs, spread)
+        num_runs, spreads = read_rows("runs").astype(np.int64), read_rows("spread")
+        standard_errors = spreads / np.sqrt(np.maximum(num_runs, 1))
+        summary = Summary(read_rows("mean"), standard_errors, num_runs, spreads)
         values, seeds = tuple(content["values"]), tuple(content["seeds"])
-        return cls(content["figure"], values, seeds, over_runs, content["made_with"])
+        return cls(content["figure"], values, seeds, summary, content["made_with"])
 
 
 HEIGHT = 470
@@ -205,25 +206,27 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
     values = np.array(runs.values)
     columns, items = {"value": values}, list[Item]()
     for row, line in enumerate(figure.lines):
-        mean, half_width, our_dash = runs.summary.mean[row], runs.half_width[row], line.dash or "solid"
+        means, half_widths, our_dash = runs.summary.means[row], runs.half_widths[row], line.dash or "solid"
         paper_name, paper_symbol = f"{line.name}, paper", f"{line.symbol}-open"
-        for name, key, numbers, spread, dash, symbol in (
-            (line.name, line.key, mean, half_width, our_dash, line.symbol),
+        for name, key, numbers, spreads, dash, symbol in (
+            (line.name, line.key, means, half_widths, our_dash, line.symbol),
             (paper_name, f"{line.key}_paper", line.paper_values, line.paper_spreads, "dot", paper_symbol),
         ):
             if not len(numbers):
                 continue
             # None is NaN.
-            heights, widths = np.array(numbers, dtype=np.float64), np.array(spread, dtype=np.float64)
+            heights, widths = np.array(numbers, dtype=np.float64), np.array(spreads, dtype=np.float64)
             columns[key] = heights
-            low = high = None
+            low_ends = high_ends = None
             if widths.size:
-                low, high = heights - widths, heights + widths
-                columns |= {f"{key}_low": low, f"{key}_high": high}
+                low_ends, high_ends = heights - widths, heights + widths
+                columns |= {f"{key}_low": low_ends, f"{key}_high": high_ends}
             if figure.is_exact and key == line.key:  # Its interval is empty.
-                low = high = None
-            look: dict[str, Any] = {"dash": dash, "symbol": symbol}
-            items.append(Curve(name, values, heights, line.style, low, high, width=2.0, **look))
+                low_ends = high_ends = None
+            curve_options: dict[str, Any] = {"dash": dash, "symbol": symbol}
+            items.append(
+                Curve(name, values, heights, line.style, low_ends, high_ends, width=2.0, **curve_options)
+            )
     for end in figure.stated_range or ():
         items.append(Level(f"Paper: {wording.number(end)}", end))
     return Plot(
@@ -240,12 +243,12 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
 
 
 def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:
-    """Say how far ours lies from theirs, in a sentence."""
+    """Write how far our numbers lie from the paper's, or that it prints none."""
     difference = figure.compute_largest_difference(runs)
     if difference is None:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
-        low, high = (wording.number(end) for end in figure.stated_range)
-        distance = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
-        return f"The paper says {low} to {high}; ours lie {distance}."
+        low_text, high_text = (wording.number(end) for end in figure.stated_range)
+        distance_text = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
+        return f"The paper says {low_text} to {high_text}; ours lie {distance_text}."
     return f"Largest difference from the paper: {wording.percent(difference)}."

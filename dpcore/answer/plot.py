@@ -402,14 +402,14 @@ class Plot:
                 object.__setattr__(self, name, replace(axis, limits=limits))
 
     def _values_on(self, axis: str) -> FloatArray:
-        """Return all that is drawn along the axis x or y, as numbers."""
-        attributes = ("x",) if axis == "x" else ("y", "low", "high", "base")
+        """Return all that is drawn along the axis ``"x"`` or ``"y"``, as one vector of numbers."""
+        attribute_names = ("x",) if axis == "x" else ("y", "low", "high", "base")
         values: list[npt.ArrayLike] = []
         for item in self.items:
             if isinstance(item, Level):
                 values += [item.value] if item.is_vertical == (axis == "x") else []
             elif not isinstance(item, Band):
-                entries = (getattr(item, name, None) for name in attributes)
+                entries = (getattr(item, name, None) for name in attribute_names)
                 values += [entry for entry in entries if entry is not None]
         return np.concatenate(
             [np.ravel(np.asarray(value, dtype=np.float64)) for value in values] or [np.zeros(0)]
@@ -420,30 +420,42 @@ class Plot:
         x_axis = self.x if x is None else replace(self.x, limits=x)
         return replace(self, x=x_axis, y=self.y if y is None else replace(self.y, limits=y))
 
-    def with_selection(self, selection: float | Mapping[str, float], curve: str = "") -> Plot:
+    def with_selected_bound(self, selection: float | Mapping[str, float], curve_name: str = "") -> Plot:
         """Return the figure with a bound that was selected privately: its mark, and the handle on it.
 
         Args:
             selection: The bound, or both bounds of a pair by their columns.
-            curve: Name of the curve that the bound stands on, where no handle says that.
+            curve_name: Name of the curve that the bound stands on, where no handle says that.
         """
-        handle, pair = self.handle, selection if isinstance(selection, Mapping) else {}
-        second = None if handle is None else handle.second
-        if handle is not None and second is not None and any(isinstance(item, Cells) for item in self.items):
-            x, y = (pair[self._name_column(values)] for values in (handle.bound, second.values))
+        handle, bounds_by_column = self.handle, selection if isinstance(selection, Mapping) else {}
+        second_bound = None if handle is None else handle.second
+        if (
+            handle is not None
+            and second_bound is not None
+            and any(isinstance(item, Cells) for item in self.items)
+        ):
+            x, y = (
+                bounds_by_column[self._name_column(values)] for values in (handle.bounds, second_bound.values)
+            )
         else:
             curves = [item for item in self.items if isinstance(item, Curve)]
-            curves = [c for c in curves if (c.y is handle.error if handle else c.name == curve)]
+            curves = [c for c in curves if (c.y is handle.errors if handle else c.name == curve_name)]
             if not curves:
                 return self
             bounds, errors = np.asarray(curves[0].x), np.asarray(curves[0].y)
-            x = pair[self._name_column(curves[0].x)] if isinstance(selection, Mapping) else selection
+            x = (
+                bounds_by_column[self._name_column(curves[0].x)]
+                if isinstance(selection, Mapping)
+                else selection
+            )
             y = float(np.interp(x, bounds, errors))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
-            if second is not None:
-                second = replace(second, initial_value=pair[self._name_column(second.values)])
-            handle = replace(handle, initial_value=x, second=second)
+            if second_bound is not None:
+                second_bound = replace(
+                    second_bound, initial_value=bounds_by_column[self._name_column(second_bound.values)]
+                )
+            handle = replace(handle, initial_value=x, second=second_bound)
         return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
 
     def _name_column(self, values: npt.ArrayLike) -> str:
@@ -454,7 +466,7 @@ class Plot:
 
     @property
     def hidden_marks(self) -> tuple[Mark, ...]:
-        """Return the marks that lie beyond the ends of the axes."""
+        """Return the marks that lie beyond the ends of an axis."""
         marks = (item for item in self.items if isinstance(item, Mark))
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
 

@@ -52,13 +52,13 @@ class Figures(Element):
         plots: The plots.
         controls: Axes whose ends a person can set: "x", "y" or "xy".
         main_axes: Axes that have the ends of the page's main figure.
-        titled: True if each plot stands below its title.
+        has_titles: True if each plot stands below its title.
     """
 
     plots: tuple[Plot, ...]
     controls: str = ""
     main_axes: str = ""
-    titled: bool = False
+    has_titles: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Table(Element):
         alt: What it shows, for a screen reader.
         formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
         titles: Head of a column, by its name, if that is another one.
-        plain: True for a short table of texts with formulae.
-        full: True if it is drawn in full, however many rows it has.
+        is_plain: True for a short table of texts with formulae.
+        shows_all_rows: True if it is drawn in full, however many rows it has.
         key: Unique on the page; empty for none.
     """
 
@@ -86,8 +86,8 @@ class Table(Element):
     alt: str
     formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
-    plain: bool = False
-    full: bool = False
+    is_plain: bool = False
+    shows_all_rows: bool = False
     key: str = ""
 
 
@@ -150,7 +150,7 @@ class Choice(Element):
     options: Mapping[Any, str]
 
     @property
-    def first(self) -> Any:
+    def first_value(self) -> Any:
         """Return the value that is chosen at first."""
         return next(iter(self.options))
 
@@ -173,18 +173,18 @@ class Window(Element):
 
     Attributes:
         draw: Returns the plot over an interval.
-        initial: The interval at first.
-        widest: The widest interval.
+        initial_interval: The interval at first.
+        widest_interval: The widest interval.
         key: Unique on the page; it must change with what sets the widest interval.
-        button: Text of the button that offers the choice.
+        button_text: Text of the button that offers the choice.
         label: What the interval is of, with its unit.
     """
 
     draw: Callable[[tuple[float, float]], Plot]
-    initial: tuple[float, float]
-    widest: tuple[float, float]
+    initial_interval: tuple[float, float]
+    widest_interval: tuple[float, float]
     key: str
-    button: str
+    button_text: str
     label: str
 
 
@@ -192,7 +192,7 @@ class Window(Element):
 class Missing(Element):
     """The missing data that this section needs, as a plural noun phrase, and the text of a link to other data."""
 
-    needed: str
+    needed_text: str
     remedy: str
 
 
@@ -243,14 +243,14 @@ class Cached(Element):
     Attributes:
         function: The function.
         arguments: Its arguments; of data, the digest is compared.
-        kept: How many results are kept.
+        num_kept: How many results are kept.
         name: The name under which results are kept.
         question: The key of the result.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    kept: int = 16
+    num_kept: int = 16
     name: str = field(init=False)
     question: Hashable = field(init=False)
 
@@ -263,7 +263,7 @@ class Cached(Element):
         object.__setattr__(self, "question", request)
 
     def compute(self) -> Any:
-        """Return the result."""
+        """Call the function and return its result."""
         return self.function(*self.arguments)
 
 
@@ -278,58 +278,61 @@ class Search(Element):
         question: What it works on; any other question makes its result void. What cannot change the result is left
             out by `Parameters.without`. The digest of the data always belongs to the question.
         work: Called with a callback for progress and one that says whether to stop.
-        doing: What is said beside the progress.
-        button: Text of the button that starts it, in a section; it starts by itself if empty.
+        progress_text: What is said beside the progress.
+        button_text: Text of the button that starts it, in a section; it starts by itself if empty.
         icon: Icon of the button.
         fields: Fields that stand beside the button.
         is_main: True if the button is the main one of its page.
-        idle: What is said while there is no result.
-        outdated: What is said of a result for earlier settings.
+        idle_text: What is said while there is no result.
+        outdated_text: What is said of a result for earlier settings.
         shows_outdated: True if such a result is shown nevertheless.
         describe_stop: Returns what is said of a result that was cut short; empty if it is complete.
         of_data: False if the result depends on no data.
-        before: Work whose result this work begins with, as the first argument of ``work`` and ``first``.
-        first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
-            None if the work before has no result yet.
+        search_before: Work whose result this work begins with, as the first argument of ``work`` and ``compute_first``.
+        compute_first: Returns a first answer, which stands until there is a result; None if there is none. Its
+            argument is None if the work before has no result yet.
         is_complete: Returns False for a result that was cut short.
         settings: What the result is shown with, and what it stays with while it stands in for a later one: settings
             that do not change it.
         resumes: True if the work goes on from its result when it was stopped, here or in another session that
             shares its results: its first argument, None at first.
-        kept: How many complete results are kept for when they are asked for again; of work that resumes, all results.
+        num_kept: How many complete results are kept for when they are asked for again; of work that resumes, all
+            results.
         seconds: How long a page waits for the first result of all, even if the work goes on after it.
-        soon: How long it waits for later ones.
-        measured: True if the work says how far it is.
-        doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
-        heavy: True if it must not run beside other heavy work.
-        light: True if a moved slider starts it, so that it takes turns with the searches of others.
+        later_seconds: How long it waits for later ones.
+        is_measured: True if the work says how far it is.
+        progress_text_at: What is said beside the progress while another answer stands in for the result, by its stage.
+        is_heavy: True if it must not run beside other heavy work.
+        is_light: True if a moved slider starts it, so that it takes turns with the searches of others.
     """
 
     key: str
     question: Hashable
     work: Callable[..., Any]
-    doing: str
-    button: str = ""
+    progress_text: str
+    button_text: str = ""
     icon: str = "play_arrow"
     fields: tuple[str, ...] = ()
     is_main: bool = False
-    idle: str = ""
-    outdated: str = ":material/history: These results are for earlier settings; start again for the new ones."
+    idle_text: str = ""
+    outdated_text: str = (
+        ":material/history: These results are for earlier settings; start again for the new ones."
+    )
     shows_outdated: bool = False
     describe_stop: Callable[[Any], str] = lambda result: ""
     of_data: bool = True
-    before: Search | None = None
-    first: Callable[..., Any] | None = None
+    search_before: Search | None = None
+    compute_first: Callable[..., Any] | None = None
     is_complete: Callable[[Any], bool] = lambda result: True
     settings: Any = None
     resumes: bool = False
-    kept: int = 0
+    num_kept: int = 0
     seconds: float = 0.4
-    soon: float = 0.4
-    measured: bool = True
-    doing_at: Mapping[Stage, str] = field(default_factory=dict)
-    heavy: bool = False
-    light: bool = False
+    later_seconds: float = 0.4
+    is_measured: bool = True
+    progress_text_at: Mapping[Stage, str] = field(default_factory=dict)
+    is_heavy: bool = False
+    is_light: bool = False
 
 
 @dataclass(frozen=True)
@@ -362,8 +365,8 @@ A search with a button starts in the section that yields it, too.
 """
 
 
-def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
-    """Return the parts of a section, with first choices; with the results of searches only if ``search``.
+def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
+    """Return the parts of a section with first choices; with the results of searches only if ``runs_searches``.
 
     Examples:
         >>> def show_users() -> Generator[Part, int]:
@@ -373,34 +376,35 @@ def read(parts: Iterable[Part], search: bool = False) -> list[Part]:
         'At most 3 rows of each user.'
     """
 
-    def reply(part: Part) -> Any:
+    def reply_with_first(part: Part) -> Any:
+        """Note a part and answer it with its first choice or its result; None if nothing answers it."""
         read_parts.append(part)
         match part:
             case Choice():
-                return part.first
+                return part.first_value
             case Integer():
                 return part.initial
             case Window():
-                read_parts.append(part.draw(part.initial))
-                return part.initial
+                read_parts.append(part.draw(part.initial_interval))
+                return part.initial_interval
             case Cached():
                 return part.compute()
-            case Search() if search:
+            case Search() if runs_searches:
                 return part.work(lambda share, so_far=None: None, never)
             case Row():
-                walk(part.parts, reply)
+                walk(part.parts, reply_with_first)
             case Columns():
                 for column in part.columns:
-                    walk(column, reply)
+                    walk(column, reply_with_first)
         return None
 
     read_parts: list[Part] = []
-    walk(parts, reply)
+    walk(parts, reply_with_first)
     return read_parts
 
 
 def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
-    """Go through the parts of a section; ``reply`` answers each of them."""
+    """Go through the parts of a section; ``reply`` answers each, and may refuse one with `InvalidInput`."""
     if not isinstance(parts, Generator):
         for part in parts:
             reply(part)
@@ -411,16 +415,16 @@ def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
             part = step(argument)
             try:
                 step, argument = parts.send, reply(part)
-            except InvalidInput as refused:  # The section may go on without the reply.
-                step, argument = parts.throw, refused
+            except InvalidInput as error:  # The section may go on without the reply.
+                step, argument = parts.throw, error
 
 
 def flatten(sections: Sections) -> dict[str, Section]:
-    """Return the sections by name, those within tabs among them."""
-    flat: dict[str, Section] = {}
+    """Return the sections by name, those within tabs among them and without the tabs."""
+    sections_by_name: dict[str, Section] = {}
     for name, section in sections.items():
-        flat |= flatten(section) if isinstance(section, Mapping) else {name: section}
-    return flat
+        sections_by_name |= flatten(section) if isinstance(section, Mapping) else {name: section}
+    return sections_by_name
 
 
 def list_plots(answer: Any, data: Any) -> list[Plot]:
@@ -432,7 +436,9 @@ def list_plots(answer: Any, data: Any) -> list[Plot]:
     for section in flatten(answer.sections).values():
         with contextlib.suppress(InvalidInput):  # It says why it has no plots.
             for part in read(section(answer, data)):
-                shown = (part,) if isinstance(part, Plot) else part.plots if isinstance(part, Figures) else ()
-                same = [plot for plot in shown if plot.disclosure == answer.disclosure]
-                plots |= {plot.key: plot for plot in same if plot.key not in plots}
+                part_plots = (
+                    (part,) if isinstance(part, Plot) else part.plots if isinstance(part, Figures) else ()
+                )
+                shown_plots = [plot for plot in part_plots if plot.disclosure == answer.disclosure]
+                plots |= {plot.key: plot for plot in shown_plots if plot.key not in plots}
     return list(plots.values())

@@ -21,17 +21,17 @@ ASSUMES_PUBLIC_COUNTS = (
 )
 
 
-def warn_of_leak(results: str, source: str = "them", remedy: str = CHOOSE_PRIVATELY) -> str:
+def warn_of_leak(results_text: str, source_text: str = "them", remedy_text: str = CHOOSE_PRIVATELY) -> str:
     """Warn that results depend on private data.
 
     Args:
-        results: Subject and auxiliary verb: ``this bound was``.
-        source: What they were computed from, if it is only a part of the data.
-        remedy: What to do instead, as sentences.
+        results_text: Subject and auxiliary verb: ``this bound was``.
+        source_text: What they were computed from, if it is only a part of the data.
+        remedy_text: What to do instead, as sentences.
     """
     return (
-        f"Your data are private, and **{results} computed from {source}**. ε does not cover this, and publishing it "
-        f"reveals something about {source}. {remedy}"
+        f"Your data are private, and **{results_text} computed from {source_text}**. ε does not cover this, and "
+        f"publishing it reveals something about {source_text}. {remedy_text}"
     )
 
 
@@ -41,10 +41,10 @@ def write_range(
     noun: str = "",
     name: str = "",
     objective: str = "the least error",
-    others: str = "",
-    other_bound: str = "",
+    others_text: str = "",
+    other_bound_text: str = "",
 ) -> str:
-    """Write the near-optimal range of a choice.
+    """Write the near-optimal range of a choice, or that only one choice is near-optimal.
 
     Args:
         low: The lower end.
@@ -52,19 +52,19 @@ def write_range(
         noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
         name: The symbol of the choice; empty for a bound.
         objective: The quantity that stays within 5 % of its minimum; empty if the sentence beside it says so.
-        others: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
-        other_bound: The bound that stays fixed, if there are two: ``3 rows``.
+        others_text: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
+        other_bound_text: The bound that stays fixed, if there are two: ``3 rows``.
     """
-    limit, symbol = f"5{wording.PERCENT}", name and f"{name} = "
-    limit_text = f"within {limit} of {objective}" if objective else f"within {limit}"
+    limit_percent, symbol_text = f"5{wording.PERCENT}", name and f"{name} = "
+    limit_text = f"within {limit_percent} of {objective}" if objective else f"within {limit_percent}"
     low_text = wording.number(low) if noun else wording.entered(low)
     high_text = wording.counted(high, noun) if noun else wording.entered(high)
-    high_text += other_bound and f" × {other_bound}"
+    high_text += other_bound_text and f" × {other_bound_text}"
     if low != high:
-        return f"{symbol}{low_text} to {high_text}, {limit_text}."
-    if others:
-        return f"only {symbol}{high_text}; {others} are more than {limit} worse."
-    return f"only {symbol}{high_text}, {limit_text}."
+        return f"{symbol_text}{low_text} to {high_text}, {limit_text}."
+    if others_text:
+        return f"only {symbol_text}{high_text}; {others_text} are more than {limit_percent} worse."
+    return f"only {symbol_text}{high_text}, {limit_text}."
 
 
 def compare_own_bound(
@@ -83,8 +83,8 @@ def compare_own_bound(
         format_error: Writes an error.
         choice_name: The name of what the answer chose.
     """
-    change = wording.change(own_error, best_error)
-    return f"{error_name} {format_error(own_error)}, {change} compared with {choice_name} above."
+    change_text = wording.change(own_error, best_error)
+    return f"{error_name} {format_error(own_error)}, {change_text} compared with {choice_name} above."
 
 
 def compare_half_and_double(
@@ -130,14 +130,14 @@ def describe_affected(
     )
 
 
-def instruct_to_cap(rows: str) -> str:
-    """Write the headline of a contribution bound."""
-    return f"Keep at most {rows} of each user."
+def instruct_to_cap(rows_text: str) -> str:
+    """Write the headline of a contribution bound; ``rows_text`` is a number with its noun."""
+    return f"Keep at most {rows_text} of each user."
 
 
-def instruct_to_weight(rows: str) -> str:
-    """Write the headline of smooth weights."""
-    return f"Cap each user's total weight at {rows}."
+def instruct_to_weight(rows_text: str) -> str:
+    """Write the headline of smooth weights; ``rows_text`` is a number with its noun."""
+    return f"Cap each user's total weight at {rows_text}."
 
 
 def show_other_solver(
@@ -145,7 +145,7 @@ def show_other_solver(
     question: Hashable,
     solve: Callable[[ShouldStop], tuple[Solved, ...]],
     value_name: str,
-    too_large: str,
+    refusal_text: str,
 ) -> Parts:
     """Show the solutions of this program and of CVXPY beside each other, with their certificates and times.
 
@@ -154,15 +154,15 @@ def show_other_solver(
         question: The problem that is solved.
         solve: Returns our solution and the other one; ours alone if it is stopped before the other one begins.
         value_name: The name of the objective.
-        too_large: Why the comparison is not offered; empty if it is.
+        refusal_text: Why the comparison is not offered; empty if it is.
     """
     yield "**Compare with CVXPY**"
-    if too_large:
-        yield Note(too_large)
+    if refusal_text:
+        yield Note(refusal_text)
         return
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
     texts = "Solving with both", "Compare with CVXPY", "balance"
-    search = Search(key, question, lambda tell, stop: solve(stop), *texts, measured=False, heavy=True)
+    search = Search(key, question, lambda tell, stop: solve(stop), *texts, is_measured=False, is_heavy=True)
     results: tuple[Solved, ...] | None = yield search
     if results is None:
         return

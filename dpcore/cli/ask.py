@@ -30,7 +30,7 @@ SEVERAL = ("user", "group", "features")
 BY_COLUMN = {"levels": "EMAIL,PHONE", "ranges": "0,400"}
 """Settings with an entry for each column, and what one may be."""
 OF_GROUPS = ("unit", "highest_amount")
-DRAW_OPTIONS = ("largest", "margin", *OF_GROUPS)
+DRAW_OPTIONS = ("total_epsilon", "largest", "margin", *OF_GROUPS)
 """Options of a draw besides its epsilon, with the names of `dpcore.reply.Reply.draw`."""
 
 
@@ -83,7 +83,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     settings = _rename_former(name, from_file) | _rename_former(name, settings)
     if draw_settings:
         reply: Reply = dpcore.select_privately(
-            name, paths, settings, draw_settings.pop("draw"), **draw_settings
+            name, paths, settings, draw_settings.pop("draw", None), **draw_settings
         )
     else:
         reply = questions.reply_of(name, paths or None, settings)
@@ -164,8 +164,8 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report: Path | None) -> None:
-    if "draw" not in settings:
-        parser.error(f"{_flag(next(iter(settings)))} goes with --draw")
+    if not {"draw", "total_epsilon"} & settings.keys():
+        parser.error(f"{_flag(next(iter(settings)))} goes with --draw or --total-epsilon")
     if report is not None:
         parser.error("--report shows the data, which a drawn bound does not: ask for it without --draw")
 

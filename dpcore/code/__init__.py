@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dpcore.code import several, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import Choice, Code, Quantity, Training, markdown_table
+from dpcore.code.release_noise import protect_replaced_user
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.programs import Program
 
@@ -36,4 +37,4 @@ def write(choice: Choice | Several, library: Program) -> Code:
     """Return the choice, or several releases from one budget, in one library's words; same input, same text."""
     if isinstance(choice, Several):
         return _WRITERS_OF_SEVERAL[library](choice)
-    return _WRITERS[library](choice)
+    return _WRITERS[library](protect_replaced_user(choice, library))

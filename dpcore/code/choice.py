@@ -66,7 +66,7 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
 }
 """The fields that state the bound of each release: exactly one of the alternatives."""
 _INTEGER_FIELDS = ("max_rows", "max_groups", "coefficients")
-_LAPLACE_ONLY = (Quantity.MEAN, Quantity.QUANTILE, Quantity.COEFFICIENTS)
+_LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
 _BOUNDS = (
     "max_rows",
@@ -230,6 +230,8 @@ class Choice:
         training: Training of a classifier; given if and only if one is released.
         layout: Layout of the data's files; None if unknown.
         range_drawn: Facts of the private selection of ``lower`` and ``upper``, if there was one.
+        replacing_epsilon: Epsilon for replacing one user, if ``epsilon`` is that for adding or removing one at which a
+            library draws the same noise; else None.
 
     Raises:
         InvalidInput: A field is missing, does not belong to the release, or is out of its range; all at once.
@@ -270,6 +272,7 @@ class Choice:
     training: Training | None = None
     layout: TableLayout | None = None
     range_drawn: ReleaseFacts | None = None
+    replacing_epsilon: float | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:

@@ -273,8 +273,8 @@ def public_counts_difference(choice: Choice) -> str:
         return ""
     if choice.quantity is Quantity.QUANTILE:
         return (
-            "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's "
-            "values; this library protects a user's presence as well, and adds its noise for that."
+            "The bound was chosen for neighbours that differ in one user's values. Here ε is for a user who comes or "
+            "goes with all rows; a change of values alone is protected with ε / max(q, 1 - q), for a median twice ε."
         )
     return (
         "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's values. "
@@ -305,6 +305,12 @@ SPLIT_MEANS = (
 )
 
 
+SPLIT_MEAN = (
+    "The budget is split between a sum around the middle of the value bounds and the number of rows. Plain Python and "
+    "OpenDP release two sums with one budget: this noise is 1.41 times theirs."
+)
+
+
 def gaussian_difference(choice: Choice) -> str:
     """Describe the difference to the exact Gaussian mechanism; empty without Gaussian noise."""
     if choice.noise is not NoiseKind.GAUSSIAN or choice.delta is None:
@@ -318,13 +324,14 @@ def gaussian_difference(choice: Choice) -> str:
 
 
 def replaced_difference(choice: Choice) -> str:
-    """Describe the difference to replacing one user; empty for other relations."""
+    """Describe the budget of a program that is to protect one user replaced; empty for other relations."""
     if choice.neighbours is not Neighbours.REPLACE_USER:
         return ""
+    delta_text = f", delta = {choice.delta!r}" if choice.noise is NoiseKind.GAUSSIAN else ""
     return (
-        "The bound was chosen for data that differ by one user replaced by another; this library protects one user "
-        "added or removed. A replacement is two such steps: twice epsilon, and for (epsilon, delta) somewhat more than "
-        "twice delta."
+        f"The page protects one user replaced by another, with epsilon = {choice.replacing_epsilon!r}{delta_text}. "
+        f"This library protects one user added or removed: epsilon = {choice.epsilon!r} draws the noise of the page, "
+        "and covers the replacement."
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dpcore.code.choice import Choice, Quantity
+from dpcore.code.choice import PER_GROUP, Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import Program, find_noise
+from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
@@ -49,8 +50,52 @@ def compute_sensitivity(choice: Choice, kind: NoiseKind) -> float:
     return groups * amount
 
 
-def find_release_noise(choice: Choice, program: Program) -> ReleaseNoise | None:
-    """Find the noise of a release by its program; None for quantiles, models and weights, which report none."""
+def has_whole_numbers(choice: Choice) -> bool:
+    """Return True if the release counts users or rows, so that its noise may be whole."""
+    return choice.quantity in _COUNTS and choice.max_norm is None
+
+
+def count_aggregates(choice: Choice) -> int:
+    """Count the noisy numbers of a release, or of each of its groups: a mean may be of two."""
+    is_ratio = choice.quantity is Quantity.MEAN and not choice.public_counts
+    return 2 if is_ratio or choice.quantity is Quantity.GROUP_MEANS else 1
+
+
+def protect_replaced_user(choice: Choice, library: Program) -> Choice:
+    """Return a choice for replacing a user with the epsilon for adding or removing one at which the noise is the same.
+
+    A replacement moves a release per group further: twice in L1, and sqrt 2 times in L2, as two users without a common
+    group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,
+    draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned unchanged.
+    """
+    is_found = choice.replacing_epsilon is not None
+    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_found:
+        return choice
+    epsilon = choice.epsilon
+    program_epsilon, factor = epsilon / 2.0, 2.0 if choice.min_total < 0.0 else math.sqrt(2.0)
+    if choice.noise is NoiseKind.GAUSSIAN and library is not Program.BIGQUERY:
+        from scipy.optimize import brentq
+
+        target = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
+
+        def log_ratio(candidate: float) -> float:
+            return math.log(find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target)
+
+        # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
+        program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
+    return replace(choice, epsilon=float(program_epsilon), replacing_epsilon=epsilon)
+
+
+def find_release_noise(
+    choice: Choice, program: Program, noise: DrawnNoise | None = None
+) -> ReleaseNoise | None:
+    """Find the noise of a release by its program; None for quantiles, models and weights, which report none.
+
+    Args:
+        choice: The release.
+        program: The program.
+        noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
+    """
     if choice.quantity not in (
         *_COUNTS,
         Quantity.SUM,
@@ -59,17 +104,15 @@ def find_release_noise(choice: Choice, program: Program) -> ReleaseNoise | None:
         Quantity.GROUP_MEANS,
     ):
         return None
-    is_ratio = choice.quantity is Quantity.GROUP_MEANS or (
-        choice.quantity is Quantity.MEAN and not choice.public_counts
-    )
-    is_split = is_ratio and program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
-    noise = find_noise(
+    is_ratio = count_aggregates(choice) == 2
+    is_split = is_ratio and program in SPLITS_MEANS
+    noise = noise or find_noise(
         program,
         choice.noise,
         choice.epsilon,
         choice.delta,
-        of_counts=choice.quantity in _COUNTS and choice.max_norm is None,
-        num_aggregates=2 if is_ratio else 1,
+        of_counts=has_whole_numbers(choice),
+        num_aggregates=count_aggregates(choice),
     )
     sensitivity = compute_sensitivity(choice, noise.kind)
     if not is_split:

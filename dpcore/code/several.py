@@ -6,7 +6,9 @@ so that a part and all sums of parts are exact in float64, and no library's arit
 OpenDP 0.16.0, run by the tests: ``Context.compositor(split_by_weights=...)`` divides the budget by the map of its own
 composition (``Context.d_mids``); a query is given its share when it is built, so each is released before the next is
 built. PipelineDP 0.3.1: ``NaiveBudgetAccountant(aggregation_weights=...)`` with the same ``budget_weight`` in every
-aggregation; a mean halves its own. Tumult 0.21.0: one session, one ``evaluate`` with a budget per query.
+aggregation; a mean halves its own. With Gaussian noise ``PLDBudgetAccountant``, whose weights are reciprocals of
+sigma: roots of shares. Tumult 0.21.0: one session, one ``evaluate`` with a budget per query. BigQuery: a query per
+release, with its share of epsilon.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code import common, with_opendp, with_pipelinedp, with_python, with_tumult
+from dpcore.code import common, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import count_aggregates, find_release_noise, has_whole_numbers
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance
+from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
 
 NUM_PARTS = 2**20
 QUANTITIES = (
@@ -57,8 +61,6 @@ class Several:
     Attributes:
         releases: At least one, all of the same table, columns and value bounds.
         epsilon: Epsilon of all releases together.
-        total: The budget that is divided: epsilon, or rho of zero-concentrated DP with Gaussian noise, in 32 binary
-            digits.
         noise: Noise of all releases; a quantile uses the exponential mechanism.
         delta: In (0, 1) with Gaussian noise; None with Laplace noise.
         zero_names: Names of releases that are published as 0 without using the data.
@@ -69,7 +71,6 @@ class Several:
 
     releases: tuple[ReleaseShare, ...]
     epsilon: float
-    total: float
     noise: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     zero_names: tuple[str, ...] = ()
@@ -78,15 +79,11 @@ class Several:
         with Problems() as problems:
             if not self.releases:
                 problems.add("there is nothing to release")
-            problems.positive(total=self.total)
+            problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             if (self.noise is NoiseKind.GAUSSIAN) != (self.delta is not None):
                 problems.add("Gaussian noise, and no other, has a delta")
-            if self.noise is NoiseKind.LAPLACE and self.total > self.epsilon:
-                problems.add("the releases would spend more than epsilon")
             if any(release.num_parts < 1 for release in self.releases) or self.num_spent_parts > NUM_PARTS:
                 problems.add(f"shares are whole parts, at least 1 each and at most {NUM_PARTS} in all")
-            if float(self.total).as_integer_ratio()[0].bit_length() > 32:
-                problems.add("the budget has more than 32 binary digits")
             names = [release.name for release in self.releases]
             if len(set(names)) < len(names):
                 problems.add("two releases have one name")
@@ -105,6 +102,29 @@ class Several:
     def quantities(self) -> frozenset[Quantity]:
         """Return the released quantities."""
         return frozenset(release.choice.quantity for release in self.releases)
+
+    @property
+    def has_quantile(self) -> bool:
+        """Return True if a quantile is released."""
+        return Quantity.QUANTILE in self.quantities
+
+    def compute_total(self, program: Program) -> float:
+        """Compute what a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
+        accounted = (program, self.noise, self.epsilon, self.delta)
+        return find_total(*accounted, has_quantile=self.has_quantile)
+
+    def find_noise(self, release: ReleaseShare, program: Program) -> DrawnNoise:
+        """Find the noise of one release by a program, at sensitivity 1."""
+        return find_share_noise(
+            program,
+            self.noise,
+            self.epsilon,
+            self.delta,
+            release.num_parts / NUM_PARTS,
+            has_quantile=self.has_quantile,
+            of_counts=has_whole_numbers(release.choice),
+            num_aggregates=count_aggregates(release.choice),
+        )
 
     @property
     def known_columns(self) -> bool:
@@ -159,9 +179,7 @@ class Several:
 
 def for_python(several: Several) -> Code:
     """Write the program in plain Python."""
-    return _write(
-        several, "several_python.py", with_python.LIBRARY, with_python.NEEDS, _common_differences(several)
-    )
+    return _write(several, Program.PYTHON, _common_differences(several, by_rho=several.has_quantile))
 
 
 def for_opendp(several: Several) -> Code:
@@ -175,50 +193,33 @@ def for_opendp(several: Several) -> Code:
             f"{' and '.join(by_user)} by user. This program keeps at most as many rows of each user as the plan lets a "
             "user weigh. Plain Python has the weights; a plan made for OpenDP states the errors of this program."
         )
-    if Quantity.QUANTILE in several.quantities:
+    if several.has_quantile:
         sentences.append(
             f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
             "the whole range."
         )
         if several.noise is NoiseKind.LAPLACE:
             sentences.append(with_opendp.PERMUTE_AND_FLIP)
-    if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
-        sentences.append(_SPLIT_MEAN.format(library="OpenDP"))
-    return _write(
-        several,
-        "several_opendp.py",
-        with_opendp.LIBRARY,
-        with_opendp.NEEDS,
-        sentences,
-        with_opendp.RELATION,
-    )
+    if Quantity.MEAN in several.quantities:
+        sentences.append(with_opendp.VECTOR_OF_BOTH)
+    return _write(several, Program.OPENDP, sentences)
 
 
 def for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP."""
-    refused = _no_quantile(several, "PipelineDP")
+    sentences = _common_differences(several, by_rho=False)
     if several.noise is NoiseKind.GAUSSIAN:
-        refused.append(
-            "PipelineDP's accountant divides epsilon and delta among Gaussian releases, which takes about twice the "
-            "noise of this plan; its tighter accountant does not work with its engine yet. OpenDP, Tumult and plain "
-            "Python draw the noise of this plan, and PipelineDP that of a plan with Laplace noise."
+        sentences.append(
+            "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
+            "mechanism, or up to 0.1 % more. Its documentation calls this accountant experimental."
         )
-    sentences = _common_differences(several, ratio=False)
-    if Quantity.MEAN in several.quantities:
+    elif Quantity.MEAN in several.quantities:
         sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
-    return _write(
-        several,
-        "several_pipelinedp.py",
-        with_pipelinedp.LIBRARY,
-        with_pipelinedp.NEEDS,
-        sentences,
-        refused=refused,
-    )
+    return _write(several, Program.PIPELINEDP, sentences, _refuse_quantile(several, "PipelineDP"))
 
 
 def for_tumult(several: Several) -> Code:
     """Write the program for Tumult Analytics."""
-    refused = _no_quantile(several, "Tumult")
     sentences = _common_differences(several)
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
         sentences.append(
@@ -227,29 +228,41 @@ def for_tumult(several: Several) -> Code:
         )
     if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
         sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(
-        several,
-        "several_tumult.py",
-        with_tumult.LIBRARY,
-        with_tumult.NEEDS,
-        sentences,
-        with_tumult.RELATION,
-        refused,
-    )
+    return _write(several, Program.TUMULT, sentences, _refuse_quantile(several, "Tumult"))
 
 
 def for_bigquery(several: Several) -> Code:
-    """Return a `Code` with only the sentence why there is no program."""
-    sentence = (
-        "BigQuery has no accountant: each query spends an epsilon of its own, and nothing holds their sum. Write one "
-        "query per release, with its bound and its share of epsilon, or take another library's program."
+    """Write a query per release, each with its share of epsilon."""
+    choice, refused = several.reading_choice, _refuse_quantile(several, "BigQuery")
+    sentences = [
+        "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
+        "BigQuery draws Laplace noise whatever noise is chosen.",
+    ]
+    bodies = []
+    for release in several.releases if not refused else ():
+        epsilon = several.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS
+        if epsilon < EPSILON_RANGE[0]:
+            refused.append(f"The share of {release.name} is too small for a query of its own.")
+            break
+        released_alone = replace(release.choice, epsilon=epsilon, noise=NoiseKind.LAPLACE, delta=None)
+        bodies.append(f"-- {release.name}\n{with_bigquery.write_statements(released_alone)}")
+        sentences += with_bigquery.list_differences(released_alone)
+    return common.assemble(
+        choice,
+        with_bigquery.LIBRARY,
+        with_bigquery.RELATION,
+        refused or list(dict.fromkeys(sentences)),
+        "" if refused else "\n\n".join(bodies),
+        language="sql",
+        subject=several.description,
+        file_stem="plan",
     )
-    return Code("", "sql", "several_bigquery.sql", (sentence,))
 
 
 _SPLIT_MEAN = (
-    "{library} gives half of the mean's share to the sum and half to the number of rows. Plain Python releases a pair "
-    "of sums at one share, with less noise; where this library is chosen on the page, shares and errors are for it."
+    "{library} gives half of the mean's share to the sum and half to the number of rows. OpenDP and plain Python "
+    "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
+    "are for it."
 )
 
 
@@ -260,8 +273,8 @@ def _rows_for_weights(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _no_quantile(several: Several, library: str) -> list[str]:
-    if Quantity.QUANTILE not in several.quantities:
+def _refuse_quantile(several: Several, library: str) -> list[str]:
+    if not several.has_quantile:
         return []
     return [
         f"{library} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain Python "
@@ -269,10 +282,10 @@ def _no_quantile(several: Several, library: str) -> list[str]:
     ]
 
 
-def _common_differences(several: Several, ratio: bool = True) -> list[str]:
-    """Return the sentences for every library; ``ratio`` is True if the program divides noisy numbers itself."""
+def _common_differences(several: Several, by_rho: bool = True) -> list[str]:
+    """Return the sentences for every library; ``by_rho`` is True if Gaussian noise is accounted for by rho."""
     sentences = []
-    if several.noise is NoiseKind.GAUSSIAN:
+    if several.noise is NoiseKind.GAUSSIAN and by_rho:
         sentences.append(
             "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
             "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
@@ -282,7 +295,7 @@ def _common_differences(several: Several, ratio: bool = True) -> list[str]:
         sentences.append(f"Published as 0, as any noise would be more than it is worth: {names}.")
     if several.quantities & set(PER_GROUP):
         sentences.append(common.PUBLIC_GROUPS)
-    if Quantity.MEAN in several.quantities and ratio:
+    if Quantity.MEAN in several.quantities:
         sentences.append(common.AT_LEAST_ONE)
     sentences.append(
         "Shares of the budget come from where the bounds come from, and say as much about the data."
@@ -290,29 +303,35 @@ def _common_differences(several: Several, ratio: bool = True) -> list[str]:
     return sentences
 
 
-def _write(
-    several: Several,
-    template: str,
-    library: str,
-    needs: str,
-    sentences: Sequence[str],
-    relation: str = common.ADD_OR_REMOVE,
-    refused: Sequence[str] = (),
-) -> Code:
-    choice = several.reading_choice
-    body = ""
+_LIBRARIES: dict[Program, tuple[str, Any, str]] = {
+    Program.PYTHON: ("several_python.py", with_python, common.ADD_OR_REMOVE),
+    Program.OPENDP: ("several_opendp.py", with_opendp, with_opendp.RELATION),
+    Program.PIPELINEDP: ("several_pipelinedp.py", with_pipelinedp, common.ADD_OR_REMOVE),
+    Program.TUMULT: ("several_tumult.py", with_tumult, with_tumult.RELATION),
+}
+"""Template, module with name and requirements, and relation of neighbours."""
+
+
+def _write(several: Several, program: Program, sentences: Sequence[str], refused: Sequence[str] = ()) -> Code:
+    """Write the program, or only the sentences why there is none."""
+    template, library, relation = _LIBRARIES[program]
+    choice, body = several.reading_choice, ""
+    composes_losses = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
     if not refused:
         body = common.render_program(
             template,
             choice,
             several=several,
-            releases=[_template_values(release) for release in several.releases],
+            total=None if composes_losses else several.compute_total(program),
+            by_rho=several.has_quantile or program is not Program.PYTHON,
+            releases=[_list_template_values(several, release, program) for release in several.releases],
             names=sorted(quantity.name for quantity in several.quantities),
-            candidates=with_opendp.CANDIDATES if library == with_opendp.LIBRARY else with_python.CANDIDATES,
+            candidates=getattr(library, "CANDIDATES", 0),
         )
+    needs = f"{library.NEEDS} dp-accounting" if composes_losses else library.NEEDS
     return common.assemble(
         choice,
-        library,
+        library.LIBRARY,
         relation,
         refused or sentences,
         body,
@@ -322,8 +341,8 @@ def _write(
     )
 
 
-def _template_values(release: ReleaseShare) -> dict[str, Any]:
-    """Return the values of a release for a template."""
+def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
+    """List the values of a release for a template."""
     choice = release.choice
     low, high = choice.min_total, choice.max_total
     return {
@@ -337,4 +356,5 @@ def _template_values(release: ReleaseShare) -> dict[str, Any]:
         "low": low,
         "high": high,
         "most": None if high is None else max(abs(low), abs(high)),
+        "noise": find_release_noise(choice, program, several.find_noise(release, program)),
     }

@@ -34,11 +34,12 @@ _SAMPLED = (
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body = _statements(choice) if choice.in_libraries and choice.max_norm is None else ""
-    return common.assemble(choice, LIBRARY, RELATION, _differences(choice), body, language="sql")
+    body = write_statements(choice) if choice.in_libraries and choice.max_norm is None else ""
+    return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body, language="sql")
 
 
-def _differences(choice: Choice) -> list[str]:
+def list_differences(choice: Choice) -> list[str]:
+    """List the sentences on what differs from the page, or why there are no statements."""
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="BigQuery")]
@@ -124,14 +125,15 @@ def _about_bounds(choice: Choice) -> list[str]:
         return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
     if quantity is Quantity.QUANTILE:
         return [
-            "BigQuery has no bound on rows per user, and PERCENTILE_CONT takes bounds on values only: how "
-            "many rows of a user it uses is its own affair and not documented. The first statement bounds "
-            "them, which its guarantee does not know of."
+            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows of each user "
+            "at random, and adds noise for 5 whatever the first statement leaves. Each percentile gets ε / "
+            "(percentiles + 1); the rest goes to a hidden count of users."
         ]
     return []
 
 
-def _statements(choice: Choice) -> str:
+def write_statements(choice: Choice) -> str:
+    """Write the statements of a release that BigQuery has."""
     names = [sql_name(name) for name in choice.privacy_unit]
     group = sql_name(choice.group_column)
     column_names = [*names, group] if choice.quantity in PER_GROUP else names

@@ -31,6 +31,10 @@ PERMUTE_AND_FLIP = (
     "states the error of the exponential mechanism. From the same scores and epsilon, permute-and-flip picks a poor "
     "candidate no more often."
 )
+VECTOR_OF_BOTH = (
+    "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's mechanism adds "
+    "the noise to one vector of both: that no user adds more to it rests on this program."
+)
 
 
 def write(choice: Choice) -> Code:
@@ -76,11 +80,10 @@ def _differences(choice: Choice) -> list[str]:
             "bound on rows per user, for which this library has code; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        differences += [
-            "OpenDP picks from a grid of candidates, laid evenly here, and scores them in its own way: its error is of "
-            "the page's order, not the same.",
-            PERMUTE_AND_FLIP,
-        ]
+        differences.append(
+            f"OpenDP picks from {CANDIDATES:,} candidates, laid evenly over the range, by permute-and-flip (McKenna "
+            "and Sheldon 2020); rows equal to a candidate are left out of its score."
+        )
     if quantity is Quantity.MODEL:
         differences.append(
             "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "
@@ -96,10 +99,7 @@ def _differences(choice: Choice) -> list[str]:
             "on this program."
         )
     if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice):
-        differences.append(
-            "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's "
-            "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
-        )
+        differences.append(VECTOR_OF_BOTH)
     return differences
 
 

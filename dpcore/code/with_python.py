@@ -37,8 +37,7 @@ def write(choice: Choice) -> Code:
         )
     if choice.quantity is Quantity.QUANTILE:
         differences.append(
-            f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base; the page draws "
-            "from the whole line, under the base that is chosen there."
+            f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base."
         )
     if choice.quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.replaced_difference(choice)]

@@ -53,11 +53,8 @@ def _differences(choice: Choice) -> list[str]:
         differences.append(f"Tumult has no clamp for a user's total. Totals are added up {row_text}")
     if quantity is Quantity.MEAN and smooth:
         differences.append(f"Tumult has no weights per user. Rows are added up with their weights {row_text}")
-    if quantity is Quantity.MEAN and not choice.public_counts:
-        differences.append(
-            "The budget is split between a sum and a count; the page's pair of sums shares one epsilon and "
-            "has less noise. Plain Python has that pair."
-        )
+    if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
+        differences.append(common.SPLIT_MEAN)
     if choice.max_rows is not None or choice.max_groups is not None:
         differences.append(
             "Tumult picks the rows that stay by a hash, the same in every run: what their choice does to the result "
@@ -70,7 +67,7 @@ def _differences(choice: Choice) -> list[str]:
         ]
     if quantity is Quantity.QUANTILE:
         differences.append(
-            "Tumult has a quantile mechanism of its own: its error is of the page's order, not the same."
+            "Tumult draws by the exponential mechanism, from the intervals between values within the range."
         )
     if quantity is Quantity.MODEL:
         differences.append(

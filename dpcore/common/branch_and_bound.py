@@ -58,7 +58,7 @@ class Split(NamedTuple):
 
 
 def _largest_objective(values: FloatArray) -> FloatArray:
-    """Return the largest objective at each point, if there are several."""
+    """Return the largest objective at each point; the objective itself if there is only one."""
     return values if values.ndim < 2 else np.asarray(values.max(axis=0))
 
 
@@ -67,21 +67,21 @@ class Minimum:
     """The result of the search.
 
     Attributes:
-        argument: Where the smallest value was seen.
+        minimiser: Where the smallest value was seen.
         value: Objective there.
         lower_bound: No point of the range goes below it.
         num_evaluations: Points at which the objective was computed.
         stop_reason: Why it ended before the tolerance was reached, in words; empty where it was.
     """
 
-    argument: float
+    minimiser: float
     value: float
     lower_bound: float
     num_evaluations: int
     stop_reason: str
 
 
-class _Ends(NamedTuple):
+class _Intervals(NamedTuple):
     """Open intervals, one entry each: their ends, the objective at both, and their lower bound."""
 
     left: FloatArray
@@ -89,19 +89,19 @@ class _Ends(NamedTuple):
     split_at_left: Split
     split_at_right: Split
 
-    def take(self, indices: np.ndarray) -> _Ends:
-        """Select some intervals."""
+    def take(self, indices: np.ndarray) -> _Intervals:
+        """Return the intervals at these indices, or where a mask is True."""
         splits = (_select(split, indices) for split in (self.split_at_left, self.split_at_right))
-        return _Ends(self.left[indices], self.right[indices], *splits)
+        return _Intervals(self.left[indices], self.right[indices], *splits)
 
 
 def _select(split: Split, indices: np.ndarray | slice) -> Split:
-    """Return a split at some of its points."""
+    """Return the parts of an objective at some of its points."""
     return Split(*(values[..., indices] for values in split))
 
 
 def _concatenate(first: Split, second: Split) -> Split:
-    """Concatenate the parts of two splits."""
+    """Return the parts of an objective at the points of two splits."""
     return Split(*(np.concatenate(pair, axis=-1) for pair in zip(first, second, strict=True)))
 
 
@@ -142,13 +142,13 @@ def minimise(
     best_index = int(np.argmin(values))
     argument, value = float(points[best_index]), float(values[best_index])
     splits = (_select(split_at_points, indices) for indices in (slice(-1), slice(1, None)))
-    intervals = _Ends(points[:-1], points[1:], *splits)
+    intervals = _Intervals(points[:-1], points[1:], *splits)
     # A single point is its own proof.
-    proved_bound, evaluations, stop_reason = (value if points.size == 1 else math.inf), points.size, ""
-    length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
+    proved_bound, num_evaluations, stop_reason = (value if points.size == 1 else math.inf), points.size, ""
+    log_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        bounds = _largest_objective(
+        lower_bounds = _largest_objective(
             intervals.split_at_right.falling_at_least + intervals.split_at_left.rising
         )
         # Two roots and not the root of a product, which could overflow.
@@ -156,43 +156,45 @@ def minimise(
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
-            least = intervals.left + 1.0
-            midpoints = np.clip(np.floor(midpoints), least, np.maximum(intervals.right - 1.0, least))
+            least_midpoints = intervals.left + 1.0
+            midpoints = np.clip(
+                np.floor(midpoints), least_midpoints, np.maximum(intervals.right - 1.0, least_midpoints)
+            )
         is_unsplit = (midpoints <= intervals.left) | (midpoints >= intervals.right)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
             smaller_ends = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
-            bounds = np.where(is_unsplit, smaller_ends, bounds)
+            lower_bounds = np.where(is_unsplit, smaller_ends, lower_bounds)
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
-        is_settled = is_unsplit | (bounds >= value * (1.0 - tolerance))
+        is_settled = is_unsplit | (lower_bounds >= value * (1.0 - tolerance))
         # A settled interval keeps its bound: the lower bound is the smallest of them.
         if is_settled.any():
-            proved_bound = min(proved_bound, float(bounds[is_settled].min()))
+            proved_bound = min(proved_bound, float(lower_bounds[is_settled].min()))
         intervals = intervals.take(~is_settled)
-        midpoints, bounds = midpoints[~is_settled], bounds[~is_settled]
-        progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / length))
+        midpoints, lower_bounds = midpoints[~is_settled], lower_bounds[~is_settled]
+        progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / log_length))
         if not intervals.left.size:
             break
         if should_stop():
             stop_reason = "stopped on request"
-        elif evaluations + midpoints.size > max_evaluations:
-            stop_reason = f"stopped after {evaluations:,} points"
+        elif num_evaluations + midpoints.size > max_evaluations:
+            stop_reason = f"stopped after {num_evaluations:,} points"
         if stop_reason:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
-            proved_bound = min(proved_bound, float(bounds.min()))
+            proved_bound = min(proved_bound, float(lower_bounds.min()))
             break
         split_at_points = split(midpoints)
-        evaluations += midpoints.size
+        num_evaluations += midpoints.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
         if float(values[best_index]) < value:
             argument, value = float(midpoints[best_index]), float(values[best_index])
-        intervals = _Ends(
+        intervals = _Intervals(
             np.concatenate((intervals.left, midpoints)),
             np.concatenate((midpoints, intervals.right)),
             _concatenate(intervals.split_at_left, split_at_points),
             _concatenate(split_at_points, intervals.split_at_right),
         )
         intervals = intervals.take(np.argsort(intervals.left))  # `split` is promised ascending points.
-    return Minimum(argument, value, proved_bound, evaluations, stop_reason)
+    return Minimum(argument, value, proved_bound, num_evaluations, stop_reason)
 
 
 def move_to_kink(
@@ -217,14 +219,14 @@ def move_to_kink(
     Returns:
         The same with a value no higher (up to rounding), and the same lower bound, which holds everywhere.
     """
-    argument, value, evaluations = minimum.argument, minimum.value, minimum.num_evaluations
+    argument, value, num_evaluations = minimum.minimiser, minimum.value, minimum.num_evaluations
     if not low < argument < high:
         return minimum
     left, right = max(argument / KINK_FACTOR, low), min(argument * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
         points = log_spaced(left, right, KINK_POINTS, extra=(argument, *kinks_around(argument)))
         split_at_points = split(points)
-        evaluations += points.size
+        num_evaluations += points.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
         if float(values[best_index]) < value:
@@ -232,15 +234,15 @@ def move_to_kink(
         best_index = int(np.searchsorted(points, argument))
         # The neighbours of the lowest point enclose a valley. More is not claimed: the lower bound is that of the
         # search.
-        neighbours = max(best_index - 1, 0), min(best_index + 1, points.size - 1)
-        left, right = (float(points[index]) for index in neighbours)
+        neighbour_indices = max(best_index - 1, 0), min(best_index + 1, points.size - 1)
+        left, right = (float(points[index]) for index in neighbour_indices)
     kinks = np.unique(np.clip(kinks_around(argument), low, high))
     split_at_points = split(kinks)
     values = split_at_points.values
     best_index = int(np.argmin(values))
     if float(values[best_index]) <= value * (1.0 + KINK_TIE):
         argument, value = float(kinks[best_index]), float(values[best_index])
-    return replace(minimum, argument=argument, value=value, num_evaluations=evaluations + kinks.size)
+    return replace(minimum, minimiser=argument, value=value, num_evaluations=num_evaluations + kinks.size)
 
 
 def find_interval_within(
@@ -265,7 +267,7 @@ def find_interval_within(
 
 
 def _find_interval_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
-    """Find how far the interval goes from ``start`` toward ``end``."""
+    """Find the last integer from ``start`` toward ``end`` up to which the objective is proved within the limit."""
     # A stack of targets: if the way to one is not proved, a nearer one is tried first.
     proved_end, targets = start, [end]
     for _ in range(STRETCH_ROUNDS):
@@ -276,8 +278,8 @@ def _find_interval_end(split: Callable[[FloatArray], Split], start: float, end: 
         split_at_points = split(points)
         values = split_at_points.values
         has_no_integer_between = (np.diff(points) <= 1.0) | (points.size == 2)
-        between = split_at_points.falling[:-1] + split_at_points.rising[1:]
-        upper_bounds = np.where(has_no_integer_between, np.maximum(values[:-1], values[1:]), between)
+        interval_bounds = split_at_points.falling[:-1] + split_at_points.rising[1:]
+        upper_bounds = np.where(has_no_integer_between, np.maximum(values[:-1], values[1:]), interval_bounds)
         is_within = upper_bounds <= limit
         if end < start:
             points, is_within = points[::-1], is_within[::-1]
@@ -304,7 +306,7 @@ MAX_LOG_RATIO = 10.0
 def find_least_noise(
     compute_epsilon: Callable[[float], float], epsilon: float, guess: float, tolerance: float
 ) -> float:
-    """Find the least noise that spends at most ``epsilon``, from above: the accountant confirmed it.
+    """Find the least noise that spends at most ``epsilon``, to a tolerance and never below it.
 
     ``compute_epsilon`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds
     the root soon. A stale end is halved (Illinois).
@@ -318,42 +320,43 @@ def find_least_noise(
     Raises:
         InvalidInput: No such noise was found.
     """
-    target = math.log(epsilon)
+    log_epsilon = math.log(epsilon)
 
-    def log_excess(log_sigma: float) -> float:
+    def compute_log_excess(log_sigma: float) -> float:
+        """Return the log of spent over budgeted epsilon, within ±`MAX_LOG_RATIO`."""
         # Kept within what chords can be drawn with: nothing at all may be spent, or more than a number holds.
-        log_ratio = math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - target
+        log_ratio = math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - log_epsilon
         return min(max(log_ratio, -MAX_LOG_RATIO), MAX_LOG_RATIO)
 
     log_guess = math.log(guess)
     low = high = log_guess
-    value_at_low = value_at_high = log_excess(log_guess)
-    calls_left, stride = MAX_EVALUATIONS, 0.1
-    while value_at_high > 0.0 and calls_left and high < MAX_LOG_NOISE:
+    value_at_low = value_at_high = compute_log_excess(log_guess)
+    num_calls_left, stride = MAX_EVALUATIONS, 0.1
+    while value_at_high > 0.0 and num_calls_left and high < MAX_LOG_NOISE:
         low, value_at_low = high, value_at_high
         high += max(min(value_at_high, 3.0), stride)
-        value_at_high, stride, calls_left = log_excess(high), 2.0 * stride, calls_left - 1
-    while value_at_low <= 0.0 and calls_left and low > -MAX_LOG_NOISE:
+        value_at_high, stride, num_calls_left = compute_log_excess(high), 2.0 * stride, num_calls_left - 1
+    while value_at_low <= 0.0 and num_calls_left and low > -MAX_LOG_NOISE:
         high, value_at_high = low, value_at_low
         low -= max(min(-value_at_low, 3.0), stride)
-        value_at_low, stride, calls_left = log_excess(low), 2.0 * stride, calls_left - 1
+        value_at_low, stride, num_calls_left = compute_log_excess(low), 2.0 * stride, num_calls_left - 1
     if value_at_low <= 0.0 or value_at_high > 0.0:
         remedy = "Take another ε, or fewer steps where there are some"
         raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)
-    weight_low, weight_high, side = value_at_low, value_at_high, 0
-    while high - low > tolerance and value_at_high < -tolerance / 4.0 and calls_left:
+    weight_low, weight_high, last_side = value_at_low, value_at_high, 0
+    while high - low > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
         share = weight_low / (weight_low - weight_high)
         # Away from both ends, so that every look shortens the interval.
         midpoint = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
         midpoint = min(midpoint, high - 1e-3 * (high - low))
-        value_at_middle, calls_left = log_excess(midpoint), calls_left - 1
+        value_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1
         if value_at_middle <= 0.0:
             high, value_at_high, weight_high = midpoint, value_at_middle, value_at_middle
-            weight_low *= 0.5 if side == 1 else 1.0
-            side = 1
+            weight_low *= 0.5 if last_side == 1 else 1.0
+            last_side = 1
         else:
             low, value_at_low, weight_low = midpoint, value_at_middle, value_at_middle
-            weight_high *= 0.5 if side == -1 else 1.0
-            side = -1
+            weight_high *= 0.5 if last_side == -1 else 1.0
+            last_side = -1
     return math.exp(high)

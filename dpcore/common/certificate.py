@@ -102,19 +102,19 @@ class Solved:
 
 
 def solve_timed(solver: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
-    """Solve, and measure the time."""
+    """Run a solver and return its result with the seconds that it took."""
     start = time.perf_counter()
     certificate, stop_reason = solve()
     return Solved(solver, certificate, stop_reason, time.perf_counter() - start)
 
 
 def compare_results(own_result: Solved, other_result: Solved) -> str:
-    """Compare both values and times, in two sentences."""
+    """Write two sentences that compare the values and the times of two solvers."""
     own_value, other_value = own_result.certificate.value, other_result.certificate.value
     relative_difference = abs(own_value - other_value) / abs(other_value) if other_value else 0.0
-    smaller = own_result if own_value <= other_value else other_result
+    smaller_result = own_result if own_value <= other_value else other_result
     time_ratio = other_result.seconds / max(own_result.seconds, 1e-9)
     return (
-        f"The value of {smaller.solver} is smaller by {wording.percent(relative_difference, 2)}. {other_result.solver} "
-        f"took {wording.number(time_ratio, 2)} times as long as {own_result.solver}."
+        f"The value of {smaller_result.solver} is smaller by {wording.percent(relative_difference, 2)}. "
+        f"{other_result.solver} took {wording.number(time_ratio, 2)} times as long as {own_result.solver}."
     )

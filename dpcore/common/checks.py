@@ -31,9 +31,9 @@ class InputProblem:
     @property
     def sentence(self) -> str:
         """Write the problem as one or two sentences, the location in front."""
-        head = f"{self.location}: {self.message}" if self.location else self.message
-        head = _end_sentence(wording.capital(head))
-        return f"{head} {_end_sentence(self.remedy)}" if self.remedy else head
+        first_sentence = f"{self.location}: {self.message}" if self.location else self.message
+        first_sentence = _end_sentence(wording.capital(first_sentence))
+        return f"{first_sentence} {_end_sentence(self.remedy)}" if self.remedy else first_sentence
 
 
 def _end_sentence(text: str) -> str:
@@ -80,12 +80,13 @@ _FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
 def _is_own_file(file: str) -> bool:
+    """Return True if a file of code belongs to this project, and not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
     return any(Path(file).is_relative_to(_PROJECT / name) for name in _FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:
-    """Describe an error that ended some work, whatever it is.
+    """Return the problems that tell a person what ended some work, whatever the error is.
 
     The message of an error may quote cells, so for an unexpected error only its type and its line are named.
     """
@@ -104,15 +105,15 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
         frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
         # Our own line says more than that of the library, or of Python's import, where the error arose.
         frames = [frame for frame in frames if _is_own_file(frame.filename)] or frames
-        location = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
-        message = f"an error that nobody foresaw ended this ({type(error).__name__}{location})"
+        line_text = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
+        message = f"an error that nobody foresaw ended this ({type(error).__name__}{line_text})"
         remedy = "Try again; if it comes back, please report these words"
     return (InputProblem(message, "", remedy),)
 
 
 @contextmanager
 def convert_system_errors() -> Iterator[None]:
-    """Turn an error of files into `InvalidInput`, in a block or in a decorated function."""
+    """Turn an error of reading or writing files into `InvalidInput`, in a block or in a decorated function."""
     try:
         yield
     except OSError as error:
@@ -136,7 +137,7 @@ def quote(value: object) -> str:
 
 
 def _as_float(value: object) -> float:
-    """Convert to a real number, infinite beyond float64 and NaN for no number."""
+    """Convert to a real number: infinite beyond float64, NaN for anything that is no number."""
     if type(value) is bool or not isinstance(value, Real):
         return math.nan
     try:
@@ -214,16 +215,16 @@ class Problems:
         (lower, low), (upper, high) = arguments.items()
         if _as_float(low) < _as_float(high):
             return True
-        received = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
-        self.add(f"{lower} must lie below {upper}; got {received}")
+        received_text = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
+        self.add(f"{lower} must lie below {upper}; got {received_text}")
         return False
 
     def of_kind(self, required_type: type, **arguments: object) -> bool:
-        """Require objects of a class. Return True if all were."""
-        wrong = [name for name, value in arguments.items() if not isinstance(value, required_type)]
-        for name in wrong:
+        """Require instances of a class. Return True if all were."""
+        wrong_names = [name for name, value in arguments.items() if not isinstance(value, required_type)]
+        for name in wrong_names:
             self.add(f"{name} must be of the kind {required_type.__name__}")
-        return not wrong
+        return not wrong_names
 
     def whole(self, low: int, high: int, **arguments: object) -> bool:
         """Require integers in [low, high]. Return True if all were."""
@@ -240,6 +241,7 @@ class Problems:
         requirement_format: str,
         *limits: float,
     ) -> bool:
+        """Require finite numbers that are valid, with a problem for each other one. Return True if all were."""
         are_valid = True
         for name, value in arguments.items():
             number = _as_float(value)

@@ -66,9 +66,9 @@ def release_laplace(
 
     Source: Dwork et al. 2006 (Epasto et al. 2020, theorem 1).
     """
-    exact = np.asarray(values, dtype=np.float64)
+    exact_values = np.asarray(values, dtype=np.float64)
     with Problems() as problems:
-        if exact.ndim != 1 or exact.size == 0 or not np.all(np.isfinite(exact)):
+        if exact_values.ndim != 1 or exact_values.size == 0 or not np.all(np.isfinite(exact_values)):
             problems.add("values must be a vector of finite numbers")
         problems.positive(sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
@@ -76,18 +76,24 @@ def release_laplace(
     if not math.isfinite(scale):
         raise refuse("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
     dp = _load_opendp()
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact.size), dp.l1_distance(T=float)
+    input_space = (
+        dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact_values.size),
+        dp.l1_distance(T=float),
+    )
 
-    def prove(b: float) -> float:
-        return float(dp.m.make_laplace(*space, scale=b).map(sensitivity))
+    def prove_epsilon(b: float) -> float:
+        """Return the epsilon that OpenDP proves at scale b."""
+        return float(dp.m.make_laplace(*input_space, scale=b).map(sensitivity))
 
-    scale = _raise_scale(prove, scale, epsilon)
-    proven = prove(scale)
-    _require(proven <= epsilon, epsilon, scale)
+    scale = _raise_scale(prove_epsilon, scale, epsilon)
+    proven_epsilon = prove_epsilon(scale)
+    _require_proof(proven_epsilon <= epsilon, epsilon, scale)
     if charge is not None:
-        charge(proven, 0.0)
-    noisy = np.array(dp.m.make_laplace(*space, scale=scale)(exact.tolist()), dtype=np.float64)
-    return LaplaceRelease(noisy, proven, scale, sensitivity)
+        charge(proven_epsilon, 0.0)
+    noisy_values = np.array(
+        dp.m.make_laplace(*input_space, scale=scale)(exact_values.tolist()), dtype=np.float64
+    )
+    return LaplaceRelease(noisy_values, proven_epsilon, scale, sensitivity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,27 +144,29 @@ def release_discrete_laplace(
     Source: Ghosh, Roughgarden, Sundararajan 2012 (the geometric mechanism); sampled as Canonne, Kamath,
         Steinke 2020, section 5.2.
     """
-    exact = _require_integers(values, sensitivity, epsilon)
+    exact_values = _require_integers(values, sensitivity, epsilon)
     scale = find_laplace_scale(sensitivity, epsilon)
-    measurement = _laplace_measurement(exact.size, scale)
-    proven = float(measurement.map(int(sensitivity)))
-    _require(proven <= epsilon, epsilon, scale)
+    measurement = _make_laplace(exact_values.size, scale)
+    proven_epsilon = float(measurement.map(int(sensitivity)))
+    _require_proof(proven_epsilon <= epsilon, epsilon, scale)
     if charge is not None:
-        charge(proven, 0.0)
-    noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
-    return IntegerRelease(noisy, proven, 0.0, scale, DISCRETE_LAPLACE)
+        charge(proven_epsilon, 0.0)
+    noisy_values = np.array(measurement(exact_values.tolist()), dtype=np.int64)
+    return IntegerRelease(noisy_values, proven_epsilon, 0.0, scale, DISCRETE_LAPLACE)
 
 
 def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
     """Find the smallest scale near sensitivity / epsilon at which OpenDP proves epsilon; nothing is drawn."""
-    step = int(sensitivity)
-    return _raise_scale(lambda b: float(_laplace_measurement(1, b).map(step)), step / epsilon, epsilon)
+    integer_sensitivity = int(sensitivity)
+    return _raise_scale(
+        lambda b: float(_make_laplace(1, b).map(integer_sensitivity)), integer_sensitivity / epsilon, epsilon
+    )
 
 
-def _raise_scale(prove: Callable[[float], float], scale: float, epsilon: float) -> float:
-    """Return the smallest scale from this one on at which epsilon is proved: OpenDP rounds up in the last digits."""
+def _raise_scale(prove_epsilon: Callable[[float], float], scale: float, epsilon: float) -> float:
+    """Return the first float64 from this scale on at which epsilon is proved: OpenDP rounds up in the last digits."""
     for _ in range(_SAFE_STEPS):
-        if prove(scale) <= epsilon:
+        if prove_epsilon(scale) <= epsilon:
             break
         scale = math.nextafter(scale, math.inf)
     return scale
@@ -193,15 +201,15 @@ def release_discrete_gaussian(
     Source: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy, theorem 1 (also for
         vectors) and proposition 7.
     """
-    exact = _require_integers(values, squared_sensitivity, epsilon, delta)
+    exact_values = _require_integers(values, squared_sensitivity, epsilon, delta)
     scale = find_gaussian_scale(squared_sensitivity, epsilon, delta)
-    measurement = _gaussian_measurement(exact.size, scale)
-    proven, proven_delta = _fix_delta(measurement, delta).map(_round_root_up(squared_sensitivity))
-    _require(proven <= epsilon and proven_delta <= delta, epsilon, scale)
+    measurement = _make_gaussian(exact_values.size, scale)
+    proven_epsilon, proven_delta = _fix_delta(measurement, delta).map(_round_root_up(squared_sensitivity))
+    _require_proof(proven_epsilon <= epsilon and proven_delta <= delta, epsilon, scale)
     if charge is not None:
-        charge(float(proven), float(proven_delta))
-    noisy = np.array(measurement(exact.tolist()), dtype=np.int64)
-    return IntegerRelease(noisy, float(proven), float(proven_delta), scale, DISCRETE_GAUSSIAN)
+        charge(float(proven_epsilon), float(proven_delta))
+    noisy_values = np.array(measurement(exact_values.tolist()), dtype=np.int64)
+    return IntegerRelease(noisy_values, float(proven_epsilon), float(proven_delta), scale, DISCRETE_GAUSSIAN)
 
 
 @dataclass(eq=False)
@@ -212,13 +220,13 @@ class GaussianSteps:
         epsilon: The guarantee of all of them together, as OpenDP proves it: at most what was asked for.
         delta: Likewise.
         scale: sigma of the noise on every entry of every vector.
-        remaining: What is left of the sum of squared sensitivities that was paid for.
+        remaining_squared_sensitivity: What is left of the sum of squared sensitivities that was paid for.
     """
 
     epsilon: float
     delta: float
     scale: float
-    remaining: int
+    remaining_squared_sensitivity: int
 
     def release(self, values: npt.ArrayLike, squared_sensitivity: int) -> IntArray:
         """Release one more vector with noise; a fresh draw at every call.
@@ -232,14 +240,14 @@ class GaussianSteps:
             InvalidInput: Values not whole or not a vector, or more was asked than is left; nothing was drawn.
         """
         with Problems() as problems:
-            exact = _check_integers(values, problems)
+            exact_values = _check_integers(values, problems)
             if problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity) and (
-                int(squared_sensitivity) > self.remaining
+                int(squared_sensitivity) > self.remaining_squared_sensitivity
             ):
                 problems.add("this vector may move by more than is left of what was paid for")
         # Before the draw: if the sampler breaks off, noise may have been seen, and nothing may be paid back.
-        self.remaining -= int(squared_sensitivity)
-        return np.array(_gaussian_measurement(exact.size, self.scale)(exact.tolist()), dtype=np.int64)
+        self.remaining_squared_sensitivity -= int(squared_sensitivity)
+        return np.array(_make_gaussian(exact_values.size, self.scale)(exact_values.tolist()), dtype=np.int64)
 
 
 def start_gaussian_steps(
@@ -266,13 +274,15 @@ def start_gaussian_steps(
         problems.whole(1, MAX_SQUARED, squared_sensitivity=squared_sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         problems.inside(0.0, 1.0, delta=delta)
-    total = int(squared_sensitivity)
-    scale = find_gaussian_scale(total, epsilon, delta)
-    proven, proven_delta = _fix_delta(_gaussian_measurement(1, scale), delta).map(_round_root_up(total))
-    _require(proven <= epsilon and proven_delta <= delta, epsilon, scale)
+    total_squared_sensitivity = int(squared_sensitivity)
+    scale = find_gaussian_scale(total_squared_sensitivity, epsilon, delta)
+    proven_epsilon, proven_delta = _fix_delta(_make_gaussian(1, scale), delta).map(
+        _round_root_up(total_squared_sensitivity)
+    )
+    _require_proof(proven_epsilon <= epsilon and proven_delta <= delta, epsilon, scale)
     if charge is not None:
-        charge(float(proven), float(proven_delta))
-    return GaussianSteps(float(proven), float(proven_delta), scale, total)
+        charge(float(proven_epsilon), float(proven_delta))
+    return GaussianSteps(float(proven_epsilon), float(proven_delta), scale, total_squared_sensitivity)
 
 
 @functools.lru_cache(maxsize=256)
@@ -281,24 +291,25 @@ def find_gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) 
     sensitivity = _round_root_up(squared_sensitivity)
 
     def compute_epsilon(sigma: float) -> float:
-        proven, proven_delta = _fix_delta(_gaussian_measurement(1, sigma), delta).map(sensitivity)
-        return float(proven) if proven_delta <= delta else math.inf
+        """Return the epsilon that OpenDP proves at sigma; infinite if it does not prove delta."""
+        proven_epsilon, proven_delta = _fix_delta(_make_gaussian(1, sigma), delta).map(sensitivity)
+        return float(proven_epsilon) if proven_delta <= delta else math.inf
 
     # OpenDP goes by way of zCDP, which takes a few per cent more noise than the exact analysis.
-    first = 1.05 * sensitivity * compute_gaussian_sigma(epsilon, delta)
-    return find_least_noise(compute_epsilon, epsilon, first, 1e-9)
+    first_sigma = 1.05 * sensitivity * compute_gaussian_sigma(epsilon, delta)
+    return find_least_noise(compute_epsilon, epsilon, first_sigma, 1e-9)
 
 
 @functools.lru_cache(maxsize=4096)
 def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
     """Compute the epsilon that OpenDP proves at sensitivity 1 with delta; sigma is above 0."""
-    return float(_fix_delta(_gaussian_measurement(1, sigma), delta).map(1.0)[0])
+    return float(_fix_delta(_make_gaussian(1, sigma), delta).map(1.0)[0])
 
 
 @functools.lru_cache(maxsize=256)
 def compute_gaussian_rho(sigma: float) -> float:
     """Compute the rho that OpenDP proves for Gaussian noise at sensitivity 1; sigma is above 0."""
-    return float(_gaussian_measurement(1, sigma).map(1.0))
+    return float(_make_gaussian(1, sigma).map(1.0))
 
 
 def _round_root_up(squared: int) -> float:
@@ -308,8 +319,9 @@ def _round_root_up(squared: int) -> float:
     return float(integer_root) if integer_root**2 == squared else math.nextafter(math.sqrt(squared), math.inf)
 
 
-def _require(granted: bool, epsilon: float, scale: float) -> None:
-    if not granted:
+def _require_proof(is_proven: bool, epsilon: float, scale: float) -> None:
+    """Raise RuntimeError unless OpenDP proved epsilon at this scale."""
+    if not is_proven:
         raise RuntimeError(
             f"OpenDP does not grant epsilon = {epsilon!r} at scale {scale!r}; nothing was drawn"
         )
@@ -318,7 +330,7 @@ def _require(granted: bool, epsilon: float, scale: float) -> None:
 def _require_integers(
     values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
 ) -> IntArray:
-    """Return integers, or raise `InvalidInput`."""
+    """Return a vector as int64; raise `InvalidInput` if it, or a parameter of its release, is not valid."""
     with Problems() as problems:
         integers = _check_integers(values, problems)
         problems.whole(1, 10**12, sensitivity=sensitivity)
@@ -352,19 +364,22 @@ def _load_opendp() -> Any:
     return SimpleNamespace(**space_members | {"c": combinators, "m": measurements})
 
 
-def _laplace_measurement(size: int, scale: float) -> Any:
+def _make_laplace(size: int, scale: float) -> Any:
+    """Make OpenDP's measurement that adds discrete Laplace noise to a vector of ``size`` integers."""
     dp = _load_opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l1_distance(T="i64")
-    return dp.m.make_laplace(*space, scale=scale)
+    input_space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l1_distance(T="i64")
+    return dp.m.make_laplace(*input_space, scale=scale)
 
 
-def _gaussian_measurement(size: int, scale: float) -> Any:
+def _make_gaussian(size: int, scale: float) -> Any:
+    """Make OpenDP's measurement that adds discrete Gaussian noise to a vector of ``size`` integers."""
     dp = _load_opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)
-    return dp.m.make_gaussian(*space, scale=scale)
+    input_space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)
+    return dp.m.make_gaussian(*input_space, scale=scale)
 
 
 def _fix_delta(measurement: Any, delta: float) -> Any:
+    """Convert a zero-concentrated DP measurement to one that states its epsilon at ``delta``."""
     dp = _load_opendp()
     return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
 
@@ -416,27 +431,29 @@ def exponential_mechanism(
         problems.whole(1, 2**53, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
-    def prove(b: float) -> float:
+    def prove_epsilon(b: float) -> float:
+        """Return the epsilon of the pure guarantee at scale b."""
         # rho = epsilon^2 / 8, rounded up by OpenDP.
-        return math.sqrt(8.0 * float(_noisy_max(b).map(int(sensitivity))))
+        return math.sqrt(8.0 * float(_make_noisy_max(b).map(int(sensitivity))))
 
-    scale = _raise_scale(prove, 2.0 * int(sensitivity) / epsilon, epsilon)
-    proven = prove(scale)
-    _require(proven <= epsilon, epsilon, scale)
+    scale = _raise_scale(prove_epsilon, 2.0 * int(sensitivity) / epsilon, epsilon)
+    proven_epsilon = prove_epsilon(scale)
+    _require_proof(proven_epsilon <= epsilon, epsilon, scale)
     # Set up before the charge, so that what can fail has not cost anything.
-    select = make_selection(scores, scale)
+    draw_index = make_selection(scores, scale)
     if charge is not None:
-        charge(proven, 0.0)
-    return SelectionRelease(select(), proven, scale)
+        charge(proven_epsilon, 0.0)
+    return SelectionRelease(draw_index(), proven_epsilon, scale)
 
 
 def make_selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
-    """Make a function that draws from softmax(score / scale), exactly; for `exponential_mechanism` and its tests."""
-    measurement, score_list = _noisy_max(scale), list(scores)
+    """Make a function that draws an index from softmax(score / scale), exactly; for the mechanism and its tests."""
+    measurement, score_list = _make_noisy_max(scale), list(scores)
     return lambda: int(measurement(score_list))
 
 
-def _noisy_max(scale: float) -> Any:
+def _make_noisy_max(scale: float) -> Any:
+    """Make OpenDP's measurement that returns the index of the largest score after Gumbel noise."""
     dp = _load_opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-    return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)
+    input_space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    return dp.m.make_noisy_max(*input_space, dp.zero_concentrated_divergence(), scale=scale)

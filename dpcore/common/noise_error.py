@@ -56,7 +56,7 @@ class Measure(enum.Enum):
 
 
 def check_noise(problems: Problems, noise: object, epsilon: object, delta: object) -> None:
-    """Record the problems of a noise, its epsilon and its delta (None for Laplace noise)."""
+    """Record the problems of a kind of noise with its epsilon and delta; delta must be None for Laplace noise."""
     problems.positive(epsilon=epsilon)
     if not isinstance(noise, NoiseKind):
         problems.add("noise must be a NoiseKind")
@@ -173,11 +173,11 @@ def measure_error(
     return (expected_absolute if measure is Measure.ABSOLUTE else root_mean_square)(noise, shift, scale)
 
 
-def find_balance(shape: Perspective, pull: float) -> float:
+def find_balance(perspective: Perspective, pull: float) -> float:
     """Find the root r >= 0 of intercept(r) = pull * slope(r), where the push of noise equals the pull of bias.
 
     Args:
-        shape: Of the expected absolute error or the RMSE; of the bound there is no such root.
+        perspective: Of the expected absolute error or the RMSE; of the bound there is no such root.
         pull: Users above the bound over the unit noise scale, above 0.
 
     Returns:
@@ -185,40 +185,41 @@ def find_balance(shape: Perspective, pull: float) -> float:
     """
     from scipy.optimize import brentq
 
-    def excess(r: float) -> float:
+    def compute_excess(r: float) -> float:
+        """Return intercept(r) - pull * slope(r)."""
         ratio = np.array(r)
-        return float(shape.intercept(ratio)) - pull * float(shape.slope(ratio))
+        return float(perspective.intercept(ratio)) - pull * float(perspective.slope(ratio))
 
     # The excess falls: from above 0 at r = 0, where the slope is 0, to below 0, as the intercept goes to 0.
     high = 1.0
-    while excess(high) > 0.0:
+    while compute_excess(high) > 0.0:
         high *= 2.0
     # A root may lie near 0, where only digits relative to it mean something.
-    return float(brentq(excess, 0.0, high, xtol=1e-300))
+    return float(brentq(compute_excess, 0.0, high, xtol=1e-300))
 
 
 ASSUMED_SHARE = 0.2
 """rho where nobody says otherwise: an assumption, for what people do. Read off values it was 0.3 to 0.5 for purchases,
 and 0 to 0.2 for ratings and for waiting times (`benchmarks/mean_on_tables.py`)."""
-NAME = "Users who differ"
+ASSUMPTION_LABEL = "Users who differ"
 """Label of the fact that says what an answer assumes of users."""
 
 
-def design_effect(sizes: npt.ArrayLike, users: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
+def design_effect(sizes: npt.ArrayLike, user_counts: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
     """Compute the variance of the mean of all rows over that of independent rows.
 
     Args:
         sizes: Rows per user, shape (k,).
-        users: How many users have each, shape (k,).
+        user_counts: How many users have each, shape (k,).
         share: rho in [0, 1].
     """
-    size_array, user_counts = np.asarray(sizes, dtype=np.float64), np.asarray(users, dtype=np.float64)
-    rows = user_counts * size_array
-    return 1.0 + share * (float((rows * size_array).sum()) / float(rows.sum()) - 1.0)
+    size_array, count_array = np.asarray(sizes, dtype=np.float64), np.asarray(user_counts, dtype=np.float64)
+    row_counts = count_array * size_array
+    return 1.0 + share * (float((row_counts * size_array).sum()) / float(row_counts.sum()) - 1.0)
 
 
 def weighted_effect(weights: FloatArray, user_codes: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
-    """Compute the effect on weighted sums of rows: (1 - rho) + rho sum_l (user's weight sum)^2 / sum of squares.
+    """Compute the variance of weighted sums of rows over that of independent rows: (1 - rho) + rho times a ratio.
 
     Args:
         weights: c_ij, one sum per row of the matrix, shape (d, n); not all 0.
@@ -241,32 +242,34 @@ class Summary:
     """Means over the finished runs; every array without the axis of the runs.
 
     Attributes:
-        mean: NaN where no run is there.
-        standard_error: Of the mean; NaN below two runs.
-        runs: How many are there.
-        spread: Standard deviation of one run; NaN below two.
+        means: NaN where no run is there.
+        standard_errors: Of the mean; NaN below two runs.
+        num_runs: How many are there.
+        spreads: Standard deviation of one run; NaN below two.
     """
 
-    mean: FloatArray
-    standard_error: FloatArray
-    runs: IntArray
-    spread: FloatArray
+    means: FloatArray
+    standard_errors: FloatArray
+    num_runs: IntArray
+    spreads: FloatArray
 
     @property
-    def half_width(self) -> FloatArray:
+    def half_widths(self) -> FloatArray:
         """Return half of a `CONFIDENCE` interval of the mean, by Student's t; NaN below two runs."""
         from scipy.special import stdtrit
 
-        quantile = stdtrit(np.maximum(self.runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
-        return np.asarray(np.where(self.runs > 1, quantile * self.standard_error, np.nan))
+        quantile = stdtrit(np.maximum(self.num_runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
+        return np.asarray(np.where(self.num_runs > 1, quantile * self.standard_errors, np.nan))
 
 
 def summarise_runs(values: FloatArray, axis: int = 1) -> Summary:
-    """Compute mean, standard error and spread over one axis; an unfinished run is NaN."""
+    """Summarise over the axis of the runs; an unfinished run is NaN and does not count."""
     is_finished = np.isfinite(values)
-    runs = np.asarray(is_finished.sum(axis=axis))
+    num_runs = np.asarray(is_finished.sum(axis=axis))
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(is_finished, values, 0.0).sum(axis=axis) / runs
-        deviations = np.where(is_finished, values - np.expand_dims(mean, axis), 0.0)
-        spread = np.sqrt((deviations * deviations).sum(axis=axis) / np.where(runs > 1, runs - 1, np.nan))
-        return Summary(mean, spread / np.sqrt(runs), runs, spread)
+        means = np.where(is_finished, values, 0.0).sum(axis=axis) / num_runs
+        deviations = np.where(is_finished, values - np.expand_dims(means, axis), 0.0)
+        spreads = np.sqrt(
+            (deviations * deviations).sum(axis=axis) / np.where(num_runs > 1, num_runs - 1, np.nan)
+        )
+        return Summary(means, spreads / np.sqrt(num_runs), num_runs, spreads)

@@ -153,32 +153,32 @@ class Field:
         """Return the field's name in sentences about its value."""
         return self.name or self.report_label or self.label
 
-    def complete(self, hint: Any, default: Any) -> Field:
-        """Return the field with what follows from the type and the default of the dataclass field."""
-        types = typing.get_args(hint) or (hint,)
+    def complete(self, type_hint: Any, default: Any) -> Field:
+        """Return the field with the attributes that follow from the type and the default of the dataclass field."""
+        types = typing.get_args(type_hint) or (type_hint,)
         is_number = int in types or float in types
-        required = self.is_required
-        if required is None:
-            required = bool(self.name) or (is_number and NoneType not in types)
+        is_required = self.is_required
+        if is_required is None:
+            is_required = bool(self.name) or (is_number and NoneType not in types)
         return replace(
             self,
-            name=self.name or (self.label if required else ""),
-            is_required=required,
+            name=self.name or (self.label if is_required else ""),
+            is_required=is_required,
             initial=(None if default is MISSING else default) if self.initial is UNSET else self.initial,
             value_type=next((t for t in (bool, str) if t in types), float),
             is_integer=self.is_integer or int in types,
         )
 
-    def check(self, problems: Problems, value: Any, hint: Any) -> None:
-        """Record what is wrong with a value that applies."""
-        allowed = self.stops or tuple(self.options or ())
-        if allowed and value not in allowed:
-            options = ", ".join(f"{o:,}" if isinstance(o, int) else str(o.value) for o in allowed)
-            problems.add(f"{self.name} must be one of {options}; got {quote(value)}")
+    def check(self, problems: Problems, value: Any, type_hint: Any) -> None:
+        """Record a problem if a value that applies is missing, not an option, or outside the limits."""
+        allowed_values = self.stops or tuple(self.options or ())
+        if allowed_values and value not in allowed_values:
+            option_texts = ", ".join(f"{o:,}" if isinstance(o, int) else str(o.value) for o in allowed_values)
+            problems.add(f"{self.name} must be one of {option_texts}; got {quote(value)}")
         elif value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
         elif self.limits is not None and (value is not None or self.is_required):
-            if int in (typing.get_args(hint) or (hint,)):
+            if int in (typing.get_args(type_hint) or (type_hint,)):
                 problems.whole(int(self.limits[0]), int(self.limits[1]), **{self.name: value})
             else:
                 problems.between(*self.limits, **{self.name: value})
@@ -189,14 +189,14 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 
 
 def _declare(default: Any, label: str, name: str = "", unit: str = "", **attributes: Any) -> Any:
-    """Return a dataclass field with its declaration; reports call it by its name, and by its label without one."""
-    reported = wording.capital(name.removeprefix("the ")) if name else label
-    inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
-    report_label = f"{reported}, {unit}" if unit else reported
-    declared = Field(label, name=name or f"the {inside}", report_label=report_label, **attributes)
+    """Return a dataclass field with its declaration, whose report label follows from name, label and unit."""
+    report_name = wording.capital(name.removeprefix("the ")) if name else label
+    label_inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
+    report_label = f"{report_name}, {unit}" if unit else report_name
+    declaration = Field(label, name=name or f"the {label_inside}", report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
-    longest = {LONGEST: declared.max_length} if (declared.max_length or 0) > MAX_TEXT else {}
-    return field(default=default, metadata={DECLARATION: declared, **longest})
+    length_metadata = {LONGEST: declaration.max_length} if (declaration.max_length or 0) > MAX_TEXT else {}
+    return field(default=default, metadata={DECLARATION: declaration, **length_metadata})
 
 
 @dataclass(frozen=True)
@@ -220,8 +220,10 @@ class Declarer:
             limits: Smallest and largest value; None if the class checks the value itself.
             **attributes: Name in sentences, unit, and further attributes of `Field`.
         """
-        required = attributes.pop("is_required", default is not None or "only_with" in attributes)
-        return _declare(default, label, origin=self.origin, limits=limits, is_required=required, **attributes)
+        is_required = attributes.pop("is_required", default is not None or "only_with" in attributes)
+        return _declare(
+            default, label, origin=self.origin, limits=limits, is_required=is_required, **attributes
+        )
 
     def choice(
         self, default: Any, label: str, options: Mapping[Any, str] | None = None, **attributes: Any
@@ -250,7 +252,7 @@ def range_end(default: float | None, label: str, name: str = "", **attributes: A
 
 
 def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
-    """Declare a bound of the user's own, to compare with the best one."""
+    """Declare a bound of the user's own, which is compared with the best one."""
     return of_data.number(
         None, label, name="your own bound", unit=unit, renewed=True, place=OWN, **attributes
     )
@@ -262,24 +264,24 @@ def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
 
 
 def program_choice(options: Mapping[Program, str] | None = None, **attributes: Any) -> Any:
-    """Declare the program whose noise the errors are of."""
+    """Declare the choice of the program whose noise the errors are computed for."""
     attributes |= {"shared": "program", "as_list": True}
     return public.choice(Program.OPENDP, "Program", options, **attributes)
 
 
-def gaussian_delta(limits: tuple[float, float] | None, noise: str, **attributes: Any) -> Any:
-    """Declare the δ that Gaussian noise needs; ``noise`` is the field of the noise."""
-    rule = (noise, (NoiseKind.GAUSSIAN,))
+def gaussian_delta(limits: tuple[float, float] | None, noise_field: str, **attributes: Any) -> Any:
+    """Declare the δ that Gaussian noise needs; ``noise_field`` is the name of the field with the noise."""
+    rule = (noise_field, (NoiseKind.GAUSSIAN,))
     attributes |= {"initial": DEFAULT_DELTA, "width": 110, "shared": "delta", "only_with": rule}
     return public.number(None, "δ", limits, name="δ", **attributes)
 
 
 def declared_in(parameters_type: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:
     """Declare a field as another parameters class does, with these changes."""
-    declared = fields_by_name(parameters_type)[name]
+    dataclass_field = fields_by_name(parameters_type)[name]
     help_text = declared_fields(parameters_type)[name].help
-    metadata = {DECLARATION: replace(declared.metadata[DECLARATION], help=help_text, **changes)}
-    return field(default=declared.default if default is UNSET else default, metadata=metadata)
+    metadata = {DECLARATION: replace(dataclass_field.metadata[DECLARATION], help=help_text, **changes)}
+    return field(default=dataclass_field.default if default is UNSET else default, metadata=metadata)
 
 
 def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
@@ -289,11 +291,18 @@ def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
 
 @functools.cache
 def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
-    """Return the declarations of a parameters class by field, without the shared epsilon."""
+    """Return the declarations of a parameters class by field name, without the shared epsilon."""
     hints, helps = list_field_types(parameters_type), _field_docstrings(parameters_type)
-    declared = [(f, f.metadata[DECLARATION]) for f in fields(parameters_type) if DECLARATION in f.metadata]
-    helped = {f: replace(declaration, help=helps.get(f.name, "")) for f, declaration in declared}
-    return {f.name: declaration.complete(hints[f.name], f.default) for f, declaration in helped.items()}
+    declarations = [
+        (f, f.metadata[DECLARATION]) for f in fields(parameters_type) if DECLARATION in f.metadata
+    ]
+    declarations_with_help = {
+        f: replace(declaration, help=helps.get(f.name, "")) for f, declaration in declarations
+    }
+    return {
+        f.name: declaration.complete(hints[f.name], f.default)
+        for f, declaration in declarations_with_help.items()
+    }
 
 
 # The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.
@@ -309,10 +318,10 @@ def _field_docstrings(parameters_type: Any) -> dict[str, str]:
             node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == base.__name__
         )
         texts |= {
-            above.target.id: " ".join(str(below.value.value).split())
-            for above, below in itertools.pairwise(body)
-            if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name)
-            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            statement.target.id: " ".join(str(next_statement.value.value).split())
+            for statement, next_statement in itertools.pairwise(body)
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+            if isinstance(next_statement, ast.Expr) and isinstance(next_statement.value, ast.Constant)
         }
     return texts
 
@@ -335,17 +344,17 @@ class Parameters:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             has_wrong_kinds = False
-            for name, declared in declared_fields(type(self)).items():
+            for name, declaration in declared_fields(type(self)).items():
                 value = getattr(self, name)
                 is_enum = isinstance(hints[name], type) and issubclass(hints[name], enum.Enum)
                 if is_enum and not isinstance(value, hints[name]):
                     problems.of_kind(hints[name], **{name: value})
                     has_wrong_kinds = True
                     continue
-                if applies(declared.only_with, self.__getattribute__):
-                    declared.check(problems, value, hints[name])
+                if applies(declaration.only_with, self.__getattribute__):
+                    declaration.check(problems, value, hints[name])
                 elif value is not None and fields_by_name(self)[name].default is None:
-                    problems.add(_misplaced(declared, declared_fields(type(self))))
+                    problems.add(describe_misplaced(declaration, declared_fields(type(self))))
             if not has_wrong_kinds:
                 self._check_together(problems)
 
@@ -355,73 +364,78 @@ class Parameters:
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
         defaults = {f.name: f.default for f in fields(self) if f.name in names}
-        changed: dict[str, Any] = {n: d for n, d in defaults.items() if getattr(self, n) != d}
-        return replace(self, **changed) if changed else self
+        changed_values: dict[str, Any] = {n: d for n, d in defaults.items() if getattr(self, n) != d}
+        return replace(self, **changed_values) if changed_values else self
 
     @property
-    def unused(self) -> tuple[str, ...]:
-        """Return the fields that do not go with the choices."""
-        declared = declared_fields(type(self)).items()
-        return tuple(name for name, field in declared if not applies(field.only_with, self.__getattribute__))
+    def unused_names(self) -> tuple[str, ...]:
+        """Return the names of the fields that do not apply with the choices made."""
+        declarations = declared_fields(type(self)).items()
+        return tuple(
+            name for name, field in declarations if not applies(field.only_with, self.__getattribute__)
+        )
 
     @property
     def about_data(self: P) -> P:
         """Return the parameters without the fields that do not change the answer for the data."""
-        return self.without(*fields_beside_data(type(self)))
+        return self.without(*list_fields_beside_data(type(self)))
 
 
-def applies(rule: tuple[str, Collection[Any]] | None, get: typing.Callable[[str], Any]) -> bool:
-    """Return True if a rule of `Field` holds; ``get`` returns the value of a field."""
-    return rule is None or get(rule[0]) in rule[1]
+def applies(rule: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
+    """Return True if a rule of `Field` holds; ``get_value`` returns the value of a field."""
+    return rule is None or get_value(rule[0]) in rule[1]
 
 
 def list_unused(
-    declared: Mapping[str, Field],
+    declarations: Mapping[str, Field],
     values: Mapping[str, Any],
     get_default: typing.Callable[[str], Any],
 ) -> list[str]:
-    """Return the fields in ``values`` that do not apply; a choice that does not apply itself has its default."""
+    """Return the names in ``values`` that do not apply; a choice that does not apply itself counts with its default."""
 
-    def choice(name: str) -> Any:
-        return values[name] if applies(declared[name].only_with, choice) else get_default(name)
+    def get_choice(name: str) -> Any:
+        """Return the value of a choice, its default if it does not apply."""
+        return values[name] if applies(declarations[name].only_with, get_choice) else get_default(name)
 
-    return [name for name in values if not applies(declared[name].only_with, choice)]
+    return [name for name in values if not applies(declarations[name].only_with, get_choice)]
 
 
-def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:
+def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
-    assert declared.only_with is not None
-    other, values = others[declared.only_with[0]], declared.only_with[1]
-    value_texts = " or ".join(f'"{(other.options or {}).get(value, value)}"' for value in values)
-    return f"{declared.name} goes only with {value_texts} as {other.name}"
+    assert declaration.only_with is not None
+    other_declaration, values = declarations[declaration.only_with[0]], declaration.only_with[1]
+    value_texts = " or ".join(f'"{(other_declaration.options or {}).get(value, value)}"' for value in values)
+    return f"{declaration.name} goes only with {value_texts} as {other_declaration.name}"
 
 
 def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:
-    """Check the fields that an object shares with a parameters class as that class declares them."""
+    """Record what is wrong with the fields that an object shares with a parameters class, by its declarations."""
     hints = list_field_types(parameters_type)
-    for name, declared in declared_fields(parameters_type).items():
+    for name, declaration in declared_fields(parameters_type).items():
         if hasattr(settings, name):
-            declared.check(problems, getattr(settings, name), hints[name])
+            declaration.check(problems, getattr(settings, name), hints[name])
 
 
-def fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
-    """Return the fields that do not change the answer for the data."""
-    inside = (LINE, MORE, SOURCE)
+def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
+    """Return the names of the fields that do not change the answer for the data."""
+    places_of_data = (LINE, MORE, SOURCE)
     return tuple(
-        name for name, declared in declared_fields(parameters_type).items() if declared.place not in inside
+        name
+        for name, declared in declared_fields(parameters_type).items()
+        if declared.place not in places_of_data
     )
 
 
 def describe(parameters_type: Any) -> dict[str, str]:
     """Return the help text of each field by name, with its range."""
-    low, high = map(wording.entered, EPSILON_RANGE)
-    texts = {"epsilon": f"Privacy budget, from {low} to {high}."}
-    for name, declared in declared_fields(parameters_type).items():
-        text = f"{declared.label}. {declared.help}".rstrip()
-        if declared.stops:
-            text += f" One of {', '.join(map(wording.entered, declared.stops))}."
-        elif declared.limits is not None:
-            low, high = map(wording.entered, declared.limits)
-            text += "" if f"From {low} to {high}." in text else f" From {low} to {high}."
+    low_text, high_text = map(wording.entered, EPSILON_RANGE)
+    texts = {"epsilon": f"Privacy budget, from {low_text} to {high_text}."}
+    for name, declaration in declared_fields(parameters_type).items():
+        text = f"{declaration.label}. {declaration.help}".rstrip()
+        if declaration.stops:
+            text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
+        elif declaration.limits is not None:
+            low_text, high_text = map(wording.entered, declaration.limits)
+            text += "" if f"From {low_text} to {high_text}." in text else f" From {low_text} to {high_text}."
         texts[name] = text
     return texts

@@ -62,7 +62,7 @@ _MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
 
 
 def is_mechanism(text: str) -> bool:
-    """Return True if a file may name a mechanism so: as in a label."""
+    """Return True if a text may stand as the mechanism in the label of a file."""
     return _MECHANISM.fullmatch(text) is not None
 
 
@@ -132,8 +132,8 @@ def check_provenance(disclosure: str | Provenance) -> Provenance:
         return disclosure
     if isinstance(disclosure, str) and disclosure in ("public", "private"):
         return Disclosure(disclosure)
-    allowed = "'private', 'public' or the facts of a DP release"
-    raise refuse(f"disclosure must be {allowed}; got {str(disclosure)[:40]!r}")
+    allowed_text = "'private', 'public' or the facts of a DP release"
+    raise refuse(f"disclosure must be {allowed_text}; got {str(disclosure)[:40]!r}")
 
 
 def classify(provenance: Provenance) -> Disclosure:
@@ -142,7 +142,7 @@ def classify(provenance: Provenance) -> Disclosure:
 
 
 def find_strictest(provenances: Iterable[Provenance]) -> Provenance:
-    """Return the label of something made of all of these: private before a release before public."""
+    """Return the strictest provenance: private before a release before public; of several releases the first."""
     labels = list(provenances)
     if Disclosure.PRIVATE in labels:
         return Disclosure.PRIVATE
@@ -155,20 +155,20 @@ def round_up_to_float(exact: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def format_rounded_up(value: float, digits: int = 6) -> str:
-    """Format a privacy parameter with ``digits`` significant digits, never less than it is.
+def format_rounded_up(value: float, num_digits: int = 6) -> str:
+    """Format a privacy parameter with ``num_digits`` significant digits, never less than it is.
 
     An excess below 1e-12 of it is rounding of a sum (0.1 + 0.2) and does not raise the last digit shown.
     """
     # The shortest decimal that is this float, as it was entered: 0.1, and not the binary fraction just above it.
-    exact = Decimal(repr(float(value)))
-    if not exact:
+    exact_decimal = Decimal(repr(float(value)))
+    if not exact_decimal:
         return "0"
-    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    rounded = exact.quantize(step, rounding=ROUND_HALF_EVEN)
-    if abs(rounded - exact) > exact * Decimal("1e-12"):
-        rounded = exact.quantize(step, ROUND_CEILING)
-    return wording.digits(float(rounded))
+    step = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
+    rounded_decimal = exact_decimal.quantize(step, rounding=ROUND_HALF_EVEN)
+    if abs(rounded_decimal - exact_decimal) > exact_decimal * Decimal("1e-12"):
+        rounded_decimal = exact_decimal.quantize(step, ROUND_CEILING)
+    return wording.digits(float(rounded_decimal))
 
 
 @dataclass(frozen=True)
@@ -273,8 +273,8 @@ def compute_one_record_epsilon(multiplier: float, num_records: int, num_steps: i
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-        step = SampledWithoutReplacementDpEvent(num_records, 1, GaussianDpEvent(multiplier))
-        accountant.compose(step, num_steps)
+        step_event = SampledWithoutReplacementDpEvent(num_records, 1, GaussianDpEvent(multiplier))
+        accountant.compose(step_event, num_steps)
         return float(accountant.get_epsilon(delta))
 
 
@@ -343,7 +343,7 @@ def bound_mixture_epsilon(
 
 @functools.lru_cache(maxsize=4096)
 def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
-    """Return the standard deviation at sensitivity 1 from dp-accounting, raised by more than its rounding."""
+    """Return the standard deviation at sensitivity 1: dp-accounting's, raised by more than its rounding."""
     sigma = compute_gaussian_sigma(epsilon, delta)
     # It solves delta = Phi(1 / (2 sigma) - epsilon sigma) - e^epsilon Phi(...) to 1e-12 (absolute in sigma), a
     # difference that loses Phi / delta in relative precision. Measured against 60 digits the loss is 4e-9 at
@@ -353,7 +353,7 @@ def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
 
 
 def write_file_name(stem: str, disclosure: Provenance) -> str:
-    """Write a file name without its ending; it says if its numbers are private or a DP release, and its epsilon."""
+    """Write a file name without its ending; it says if numbers are private, or a DP release with which epsilon."""
     name = stem.replace("_", "-")
     if isinstance(disclosure, ReleaseFacts):
         return f"{name}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
@@ -440,12 +440,12 @@ class Ledger:
         for another release here, it counts as a further one.
         """
         facts_by_mark = dict(zip(self.marks, self.releases, strict=True))
-        merged = self
+        merged_ledger = self
         for mark, facts in zip(other_ledger.marks, other_ledger.releases, strict=True):
             if facts_by_mark.get(mark) != facts:
-                fresh = draw_mark() if mark in merged.marks else mark
-                merged = Ledger((*merged.releases, facts), (*merged.marks, fresh))
-        return merged
+                unique_mark = draw_mark() if mark in merged_ledger.marks else mark
+                merged_ledger = Ledger((*merged_ledger.releases, facts), (*merged_ledger.marks, unique_mark))
+        return merged_ledger
 
     @property
     def total(self) -> Total | None:
@@ -460,10 +460,10 @@ class Ledger:
         )
         epsilon, delta = Fraction(0), Fraction(0)
         for release in self.releases:
-            steps = _STEPS[release.neighbours, relation]
-            epsilon += steps * Fraction(release.epsilon)
+            num_steps = _STEPS[release.neighbours, relation]
+            epsilon += num_steps * Fraction(release.epsilon)
             factor = Fraction(1)
-            if steps == 2 and release.delta:
+            if num_steps == 2 and release.delta:
                 # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
                 exponential = math.exp(release.epsilon) if release.epsilon <= _LARGEST_EXPONENT else 0.0
                 factor = 1 / Fraction(release.delta)
@@ -478,8 +478,8 @@ class Ledger:
         total = self.total
         if total is None:
             return "Nothing has been released from these data."
-        delta = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
+        delta_text = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
         return (
-            f"Spent on these data: ε = {format_rounded_up(total.epsilon)}{delta} in "
+            f"Spent on these data: ε = {format_rounded_up(total.epsilon)}{delta_text} in "
             f"{wording.counted(len(self.releases), 'release')} ({total.neighbours.short})."
         )

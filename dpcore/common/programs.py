@@ -37,10 +37,15 @@ class Program(enum.Enum):
     BEST = "best known mechanism"
 
 
+SPLITS_MEANS = (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+"""Programs that divide the budget of a mean between a sum around the middle of the range and the number of rows. The
+others release two sums with one budget."""
 LARGEST_GAIN = 1.0 / math.sqrt(6.0)
 """How much less whole noise errs than noise of real numbers at the same scale, at most: this in E|a + noise| and in
 E|noise|, and its square in variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in the former and
 2 b^2 - 1 / (2 sinh(1 / 2b)^2) in the latter; a discrete Gaussian gains less."""
+_WHOLE_COUNTS = (Program.OPENDP, Program.TUMULT, Program.BEST)
+"""They draw whole noise for users and rows."""
 _PIPELINEDP_EXCESS = 5e-4
 """PipelineDP stops its search for sigma at 0.1 %; measured, it draws up to 0.05 % more than the exact noise."""
 
@@ -71,7 +76,10 @@ class DrawnNoise:
         if self.kind is NoiseKind.LAPLACE:
             # 2 p / (1 - p)^2 at p = e^(-1/b), which is 2 b^2 - 1/6 + O(1 / b^2).
             return np.asarray(0.5 / np.sinh(_half_inverse(scale)) ** 2)
-        return np.asarray(_sum_gaussian(scale, 2))
+        # Beyond 3 the variance is that of a Gaussian to all digits of float64.
+        values, sigma = np.arange(-30.0, 31.0), np.clip(scale, 1e-3, 3.0)[..., None]
+        weights = np.exp(-0.5 * (values / sigma) ** 2)
+        return np.where(scale > 3.0, scale**2, (values**2 * weights).sum(axis=-1) / weights.sum(axis=-1))
 
     def mean_magnitude(self, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute E|noise| at these sensitivities, any shape."""
@@ -91,7 +99,7 @@ class DrawnNoise:
             return np.asarray(
                 a + np.exp(-np.minimum(2.0 * a * half_inverse, 700.0)) / np.sinh(2.0 * half_inverse)
             )
-        return np.asarray(_sum_gaussian(scale, 1, a))
+        return _mean_gaussian(scale, a)
 
     def measure_error(self, measure: Measure, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute the chosen measure of the error of a release with bias ``shift``."""
@@ -131,31 +139,26 @@ def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
 
 def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return P(|z| <= m) for m = 0, 1, 2 ..."""
-    tail = probabilities[values >= 0].copy()
-    tail[1:] *= 2.0
-    return np.cumsum(tail)
+    magnitude_probabilities = probabilities[values >= 0].copy()
+    magnitude_probabilities[1:] *= 2.0
+    return np.cumsum(magnitude_probabilities)
 
 
 _LARGE_SIGMA = 20.0
-"""Beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z| to 1e-6 with
-the first term of Euler and Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
+"""Beyond it the E|a + z| of a discrete Gaussian is that of a Gaussian to 1e-6, with the first term of Euler and
+Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
 
 
-def _sum_gaussian(scale: FloatArray, power: int, shift: FloatArray | None = None) -> FloatArray:
-    """Sum |a + z|^power over a discrete Gaussian z, per scale; a Gaussian's where the scale is large."""
-    shifts = np.zeros_like(scale) if shift is None else shift
-    moments = np.array(scale**2)
-    if power == 1:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
-        real = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-        moments = np.where(scale > _LARGE_SIGMA, real - density / 6.0, real)
-    for index in np.ndindex(scale.shape):
-        sigma = float(scale[index])
-        if 0.0 < sigma <= _LARGE_SIGMA:
-            values, probabilities = _list_gaussian(sigma)
-            moments[index] = float((np.abs(values + shifts[index]) ** power * probabilities).sum())
-    return moments
+def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
+    """Compute E|shift + z| over a discrete Gaussian z, per scale; shapes are equal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
+    real_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
+    means = np.where(scale > _LARGE_SIGMA, real_means - density / 6.0, real_means)
+    for index in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
+        values, probabilities = _list_gaussian(float(scale[index]))
+        means[index] = float((np.abs(values + shifts[index]) * probabilities).sum())
+    return means
 
 
 def find_noise(
@@ -180,7 +183,7 @@ def find_noise(
     """
     if program is Program.BIGQUERY:
         return DrawnNoise(NoiseKind.LAPLACE, (num_aggregates + 1.0) / epsilon)
-    is_discrete = of_counts and program in (Program.OPENDP, Program.TUMULT, Program.BEST)
+    is_discrete = of_counts and program in _WHOLE_COUNTS
     if kind is NoiseKind.LAPLACE:
         return DrawnNoise(kind, 1.0 / epsilon, is_discrete)
     assert delta is not None
@@ -192,6 +195,58 @@ def find_noise(
     return DrawnNoise(kind, sigma * (1.0 + excess), is_discrete)
 
 
+def find_share_noise(
+    program: Program,
+    kind: NoiseKind,
+    epsilon: float,
+    delta: float | None = None,
+    share: float = 1.0,
+    *,
+    has_quantile: bool = False,
+    of_counts: bool = False,
+    num_aggregates: int = 1,
+) -> DrawnNoise:
+    """Find the noise that a program draws for one of several releases from one budget.
+
+    With Laplace noise epsilons add up. With Gaussian noise 1 / sigma^2 at sensitivity 1 adds up, which is twice the rho
+    of zero-concentrated DP; plain Python and PipelineDP account for it exactly. The exponential mechanism has no exact
+    account beside Gaussian noise: a plan with a quantile is accounted for by rho.
+
+    Args:
+        program: The program.
+        kind: As in `find_noise`, like the other arguments.
+        epsilon: Budget of all releases, above 0.
+        delta: Likewise.
+        share: Share of the budget, in (0, 1].
+        has_quantile: True if a quantile is among the releases.
+        of_counts: True if this release is of whole numbers.
+        num_aggregates: Aggregates of this release in BigQuery, which gets a query of its own.
+
+    Source: Dong, Roth, Su 2022, corollary 3.3; Bun and Steinke 2016, lemma 2.3 and proposition 1.6.
+    """
+    accountant = Program.OPENDP if has_quantile and kind is NoiseKind.GAUSSIAN else program
+    noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
+    divisor = share if noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
+    return DrawnNoise(noise.kind, noise.unit_scale / divisor, of_counts and program in _WHOLE_COUNTS)
+
+
+def find_total(
+    program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, has_quantile: bool = False
+) -> float:
+    """Find what several releases divide: epsilon, or rho = 1 / (2 sigma^2) of one release with Gaussian noise.
+
+    It has 32 binary digits, rounded down, so that its parts of 2^20 and their sums are exact in float64. Arguments are
+    those of `find_share_noise`.
+    """
+    noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
+    total = epsilon
+    if noise.kind is NoiseKind.GAUSSIAN:
+        # The search for sigma ends at 1e-9 of it: what is lost here keeps rho on its safe side.
+        total = 0.5 / noise.unit_scale**2 * (1.0 - 2.0**-32)
+    mantissa, exponent = math.frexp(total)
+    return math.ldexp(math.floor(mantissa * 2.0**32), exponent - 32)
+
+
 def choose_library(program: Program, kind: NoiseKind) -> Program:
     """Choose the library for a program: for the best known mechanism the one whose noise comes nearest."""
     if program is not Program.BEST:
@@ -200,14 +255,21 @@ def choose_library(program: Program, kind: NoiseKind) -> Program:
 
 
 def describe_program(
-    program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, of_counts: bool = False
+    program: Program,
+    kind: NoiseKind,
+    epsilon: float,
+    delta: float | None,
+    *,
+    of_counts: bool = False,
+    num_aggregates: int = 1,
 ) -> str:
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        share = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. It "
-            "was read in the source of ZetaSQL; nobody ran BigQuery."
+            f"Laplace, as BigQuery draws it{noise_text}, with {share} of ε; the rest goes to a hidden count of users. "
+            "It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."

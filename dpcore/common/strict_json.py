@@ -36,7 +36,7 @@ ARRAY_TYPES = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 
 
 def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
-    """Parse a whole file.
+    """Parse the bytes of a whole JSON file and return its outermost value.
 
     Args:
         content: The file.
@@ -47,11 +47,12 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
         InvalidInput: It is no JSON, or JSON that says one thing in two ways.
     """
     if len(content) > max_bytes:
-        size, max_text = (f"{number / 1e6:,.0f} MB" for number in (len(content), max_bytes))
-        raise refuse(f"{file_label} has {size}; at most {max_text} are read")
+        size_text, max_size_text = (f"{number / 1e6:,.0f} MB" for number in (len(content), max_bytes))
+        raise refuse(f"{file_label} has {size_text}; at most {max_size_text} are read")
     problems = Problems()
 
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the members of a JSON object, with a problem if a name stands twice."""
         entries = dict(pairs)
         if len(entries) < len(pairs) and len(problems.entries) < MAX_PROBLEMS:
             known_names: set[str] = set()
@@ -61,7 +62,7 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
 
     try:
         value = json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=members, parse_constant=_no_constant
+            content.decode("utf-8-sig"), object_pairs_hook=build_object, parse_constant=_refuse_constant
         )
     except UnicodeDecodeError:
         problems.add(f"{file_label} is not text in UTF-8")
@@ -81,8 +82,8 @@ class _ConstantError(Exception):
     """NaN or an infinity."""
 
 
-def _no_constant(name: str) -> NoReturn:
-    """Refuse a constant of JSON."""
+def _refuse_constant(name: str) -> NoReturn:
+    """Raise the error that NaN and infinities are refused with."""
     raise _ConstantError(name)
 
 
@@ -205,34 +206,34 @@ class JsonValue:
             return None
         return self.value
 
-    def choose(self, names: Mapping[str, T]) -> T | None:
-        """Return the object that one of these texts stands for."""
-        if not isinstance(self.value, str) or self.value not in names:
-            self.must_be(f"one of {', '.join(names)}")
+    def choose(self, values_by_text: Mapping[str, T]) -> T | None:
+        """Return the object that the value, a text, stands for; None, with a problem, for any other value."""
+        if not isinstance(self.value, str) or self.value not in values_by_text:
+            self.must_be(f"one of {', '.join(values_by_text)}")
             return None
-        return names[self.value]
+        return values_by_text[self.value]
 
-    def get_array(self, type_name: str, dimensions: int = 1) -> npt.NDArray[Any] | None:
+    def get_array(self, type_name: str, num_dimensions: int = 1) -> npt.NDArray[Any] | None:
         """Return an array as `encode_array` writes it, read-only.
 
         Args:
             type_name: One of `ARRAY_TYPES`.
-            dimensions: How many it must have.
+            num_dimensions: How many it must have.
         """
         members = self.get_members(["shape", type_name])
         if members is None:
             return None
-        sides = members["shape"].get_entries(dimensions)
-        text = members[type_name].value
-        shape = [side.get_integer(0, 10**10) for side in sides] if sides is not None else []
-        if None in shape or len(shape) != dimensions:
-            self.must_be(f"an array with {dimensions} sides")
+        side_values = members["shape"].get_entries(num_dimensions)
+        base64_text = members[type_name].value
+        shape = [side.get_integer(0, 10**10) for side in side_values] if side_values is not None else []
+        if None in shape or len(shape) != num_dimensions:
+            self.must_be(f"an array with {num_dimensions} sides")
             return None
-        if not isinstance(text, str):
+        if not isinstance(base64_text, str):
             members[type_name].must_be("a text in base64")
             return None
         try:
-            content = base64.b64decode(text, validate=True)
+            content = base64.b64decode(base64_text, validate=True)
         except (binascii.Error, ValueError):
             members[type_name].must_be("a text in base64")
             return None
@@ -242,6 +243,7 @@ class JsonValue:
         return np.frombuffer(content, dtype=ARRAY_TYPES[type_name]).reshape([side or 0 for side in shape])
 
     def _inner(self, value: Any, name: str) -> JsonValue:
+        """Return a value inside this one, its location extended by ``name``."""
         return JsonValue(value, f"{self.location}, {name}" if self.location else name, self.problems)
 
     def must_be(self, requirement: str) -> None:
@@ -270,7 +272,7 @@ def read_optional(reader: Reader) -> Reader:
 
 
 def _describe(value: Any) -> str:
-    """Describe a value."""
+    """Describe a JSON value for a problem: the size of an object or a list, else the value itself."""
     if isinstance(value, dict):
         return f"an object of {len(value):,} members"
     if isinstance(value, list):
@@ -305,12 +307,12 @@ def finite_or_none(value: float) -> float | None:
 
 
 def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
-    """Return the certificate as every file of choices has it; ``none`` if there is none."""
+    """Return the fields on optimality in a file of a choice; they say ``none`` if there is no certificate."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}
     gap = finite_or_none(certificate.relative_gap)
-    approximate = {"approximate": certificate.approximation} if certificate.approximation else {}
-    return {"proved_relative_gap": gap, "proof": certificate.argument, **approximate}
+    approximation_fields = {"approximate": certificate.approximation} if certificate.approximation else {}
+    return {"proved_relative_gap": gap, "proof": certificate.argument, **approximation_fields}
 
 
 Members = dict[str, Reader]
@@ -323,14 +325,14 @@ class Codec:
     Attributes:
         max_text: Largest number of characters of a text; a longer one is cut when it is written.
         max_entries: Largest number of entries of a list, likewise.
-        integers: Smallest and largest integer.
+        integer_range: Smallest and largest integer.
         readers: Readers that replace the one that a type implies, by type, or by dataclass and field name.
         writers: Functions that return the JSON of a type.
     """
 
     max_text: int
     max_entries: int
-    integers: tuple[int, int] = (0, 10**15)
+    integer_range: tuple[int, int] = (0, 10**15)
     readers: Mapping[Any, Reader] = field(default_factory=dict)
     writers: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
 
@@ -379,9 +381,10 @@ class Codec:
             return node.get_boolean()
         if value_type is str:
             return node.get_text(self.max_text)
-        return node.get_number() if value_type is float else node.get_integer(*self.integers)
+        return node.get_number() if value_type is float else node.get_integer(*self.integer_range)
 
     def _read_tuple(self, node: JsonValue, entry_types: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return a tuple whose entries have these types; None, with a problem, if the list has another length."""
         if entry_types[-1] is Ellipsis:
             entries = node.get_entries(self.max_entries) or []
             return tuple(self.read(entry, entry_types[0]) for entry in entries)
@@ -397,11 +400,13 @@ class Codec:
         for f in fields(class_):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
-                reader = self.readers.get((class_, f.name), self.reader(list_field_types(class_)[f.name]))
+                reader = self.readers.get(
+                    (class_, f.name), self.make_reader(list_field_types(class_)[f.name])
+                )
                 readers[has_default][f.name] = reader
         return readers
 
-    def reader(self, value_type: Any) -> Reader:
+    def make_reader(self, value_type: Any) -> Reader:
         """Return a reader of values of a type."""
         return lambda node: self.read(node, value_type)
 

@@ -32,7 +32,7 @@ DECLARATION = "declaration"
 
 
 def to_fields(parameters: Any) -> dict[str, str]:
-    """Return all fields as text; None is left out. Floats keep every digit."""
+    """Return all fields as text by name; None is left out. Floats keep every digit."""
     values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
     return {name: to_text(value) for name, value in values.items() if value is not None}
 
@@ -49,7 +49,7 @@ def to_text(value: Any) -> str:
 
 
 def to_values(parameters: Any) -> dict[str, Any]:
-    """Return all fields as JSON holds them: numbers as numbers, enums as their text; None is left out."""
+    """Return all fields by name as JSON holds them: numbers as numbers, enums as their text; None is left out."""
     values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
     return {
         name: value.value if isinstance(value, enum.Enum) else value
@@ -109,30 +109,34 @@ def read_good_fields(
     """
     values, problems = _read_values(parameters_type, texts)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
-    needed = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
-    accepted = {name: value for name, value in stand_ins.items() if name in needed}
-    parameters, refused_problems = _try(parameters_type, accepted | values)
+    required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
+    accepted_values = {name: value for name, value in stand_ins.items() if name in required_names}
+    parameters, refused_problems = _try_build(parameters_type, accepted_values | values)
     problems.extend(refused_problems)
     if parameters is None:
-        parameters = parameters_type(**accepted)
-        remaining, size = dict(values), 1
-        while size <= min(3, len(remaining)):
-            for group in itertools.combinations(remaining, size):
-                larger, _ = _try(parameters_type, accepted | {name: remaining[name] for name in group})
-                if larger is not None:
+        parameters = parameters_type(**accepted_values)
+        remaining_values, group_size = dict(values), 1
+        while group_size <= min(3, len(remaining_values)):
+            for names in itertools.combinations(remaining_values, group_size):
+                larger_parameters, _ = _try_build(
+                    parameters_type, accepted_values | {name: remaining_values[name] for name in names}
+                )
+                if larger_parameters is not None:
                     # Then single ones again: what did not hold before may hold now.
-                    parameters, size = larger, 0
-                    accepted |= {name: remaining.pop(name) for name in group}
+                    parameters, group_size = larger_parameters, 0
+                    accepted_values |= {name: remaining_values.pop(name) for name in names}
                     break
-            size += 1
-        values = {name: value for name, value in values.items() if name not in remaining}
-    expected = {field.name for field in known_fields if field.name in texts} | needed
-    missing = tuple(field.name for field in known_fields if field.name in expected - set(values))
-    return parameters, missing, problems.entries
+            group_size += 1
+        values = {name: value for name, value in values.items() if name not in remaining_values}
+    expected_names = {field.name for field in known_fields if field.name in texts} | required_names
+    missing_names = tuple(field.name for field in known_fields if field.name in expected_names - set(values))
+    return parameters, missing_names, problems.entries
 
 
-def _try(parameters_type: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[InputProblem, ...]]:
-    """Return the object, or the problems that prevent it."""
+def _try_build(
+    parameters_type: type[P], values: Mapping[str, Any]
+) -> tuple[P | None, tuple[InputProblem, ...]]:
+    """Return the validated object; None and the problems that prevent it otherwise."""
     try:
         return parameters_type(**values), ()
     except InvalidInput as error:
@@ -140,7 +144,7 @@ def _try(parameters_type: type[P], values: Mapping[str, Any]) -> tuple[P | None,
 
 
 def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
-    """Read the fields, and collect the problems of unreadable ones."""
+    """Return the readable fields by name, and the problems of unknown, missing and unreadable ones."""
     problems = Problems()
     hints = list_field_types(parameters_type)
     known_fields = {field.name: field for field in fields(parameters_type) if field.init}
@@ -160,7 +164,7 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
 
 
 def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
-    """Read one field of a type."""
+    """Parse the text of one field as a value of a type; raise ValueError if it is none."""
     if len(text) > max_characters:
         raise ValueError("too long")
     if isinstance(hint, types.UnionType):
@@ -175,7 +179,7 @@ def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
 
 
 def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P:
-    """Build an object that takes every field that it shares with a parameters object from there, by name.
+    """Build a parameters object from the fields of the same names of another object.
 
     Args:
         parameters_type: A dataclass.
@@ -211,21 +215,22 @@ def parse_checked_numbers(
     return values[:max_numbers]
 
 
-MOST_LETTERS = 20
+MAX_OPTION_LENGTH = 20
 """Longest name of an option that is written in full."""
 
 
 def find_options_type(hint: Any) -> type[enum.Enum] | None:
-    """Return the enumeration of which a setting is a member; None if it is of another type."""
+    """Return the enumeration that a type hint names, optional or not; None if it is of another type."""
     if isinstance(hint, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
 
 
 def find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
-    """Return the option of this value or name, in any case; None if there is none."""
+    """Return the option with this value or name, in any case and with - for _; None if there is none."""
 
     def normalise(text: object) -> str:
+        """Return the text in lower case, with underscores for hyphens."""
         return str(text).lower().replace("-", "_")
 
     for option in options:
@@ -236,7 +241,7 @@ def find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
 
 def name_option(option: enum.Enum) -> str:
     """Return the text by which a person names an option: its value in links if that is short, else its name."""
-    return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
+    return str(option.value) if len(str(option.value)) <= MAX_OPTION_LENGTH else option.name.lower()
 
 
 def list_options(options: type[enum.Enum]) -> str:
@@ -246,8 +251,10 @@ def list_options(options: type[enum.Enum]) -> str:
 
 def list_former_names(parameters_type: Any) -> dict[str, str]:
     """Return today's name of each field by its former name, for the fields that were renamed."""
-    declared = {f.name: f.metadata[DECLARATION] for f in fields(parameters_type) if DECLARATION in f.metadata}
-    return {field.former_name: name for name, field in declared.items() if field.former_name}
+    declarations = {
+        f.name: f.metadata[DECLARATION] for f in fields(parameters_type) if DECLARATION in f.metadata
+    }
+    return {field.former_name: name for name, field in declarations.items() if field.former_name}
 
 
 def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,23 +268,23 @@ def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, 
     Raises:
         InvalidInput: A setting stands under both names.
     """
-    former_names, renamed = list_former_names(parameters_type), dict(settings)
+    former_names, current_settings = list_former_names(parameters_type), dict(settings)
     for former_name in sorted(set(former_names) & set(settings)):
         name = former_names[former_name]
         if settings.get(name) is not None:
             message = f"{name} stands here under its former name {former_name}, too"
             raise refuse(message, remedy=f"Leave out {former_name}")
         _warn(f"{former_name} of {call} is now called {name}; the former name will go with the next version")
-        renamed[name] = renamed.pop(former_name)
+        current_settings[name] = current_settings.pop(former_name)
     for name, hint in list_field_types(parameters_type).items():
-        options, text = find_options_type(hint), renamed.get(name)
+        options, text = find_options_type(hint), current_settings.get(name)
         if options is not None and isinstance(text, str) and find_option(options, text) is None:
             with contextlib.suppress(ValueError):
                 option = options(text)  # Only `_missing_` of the enumeration knows a former value.
                 message = f"{text!r} of {name} is now called {option.value!r}"
                 _warn(f"{message}; the former value will go with the next version")
-                renamed[name] = option
-    return renamed
+                current_settings[name] = option
+    return current_settings
 
 
 def _warn(message: str) -> None:

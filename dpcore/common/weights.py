@@ -87,10 +87,10 @@ class Sizes(Protocol):
         """Return the largest size."""
 
     def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
-        """Compute sums on either side of bounds."""
+        """Compute the sums over users on either side of each bound, shape of ``h``."""
 
     def pieces_at_sizes(self) -> SumsAtBounds:
-        """Compute sums on either side of every size."""
+        """Compute `pieces` at every distinct size."""
 
 
 class EffectiveSizes:
@@ -124,7 +124,7 @@ class EffectiveSizes:
 
     @cached_property
     def _sums(self) -> SumsAtBounds:
-        """Compute the sums at every size."""
+        """Return the sums below and above the start and then every effective size."""
         sums_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
         return SumsAtBounds(sums_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
 
@@ -139,7 +139,7 @@ class EffectiveSizes:
 
 
 def _require_trade_off(trade_off: float) -> float:
-    """Return the trade-off, or raise `InvalidInput`."""
+    """Return the trade-off as a float; raise `InvalidInput` if it is out of range."""
     require.between(0, MAX_TRADE_OFF, trade_off=trade_off)
     return float(trade_off)
 
@@ -213,7 +213,7 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
 
 
 def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
-    """Find the best weights of all: exact, by the root above, with a dual certificate.
+    """Find the optimum over all weights of users: exact, by `smooth_root`, with a dual certificate.
 
     Args:
         histogram: Rows per user.
@@ -246,8 +246,8 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     argument = "a dual bound computed from the same data"
     # Any h bounds from below. Near s_m the root's last digit can be all there is to Q; there h = s_m, where
     # Q is exactly 0, is tight (at A = 1e45 the root alone leaves a gap of 1).
-    bound = max(lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
-    return Optimum(threshold, losses, Certificate(value, bound, argument), stop_reason)
+    dual_bound = max(lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
+    return Optimum(threshold, losses, Certificate(value, dual_bound, argument), stop_reason)
 
 
 def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
@@ -270,12 +270,12 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     Source: Epasto et al. 2020, claim 2, for the objective.
     """
     trade_off = _require_trade_off(trade_off)
-    sizes, (at_or_below, users_above_sizes, _) = histogram.sizes, histogram.pieces_at_sizes()
+    sizes, (rows_at_or_below, users_above_sizes, _) = histogram.sizes, histogram.pieces_at_sizes()
     low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
     while low < high:
         middle_index = (low + high) // 2
-        sums = sizes, at_or_below, users_above_sizes
-        h, rows_below, users_above = (float(values[middle_index]) for values in sums)
+        sums_at_sizes = sizes, rows_at_or_below, users_above_sizes
+        h, rows_below, users_above = (float(values[middle_index]) for values in sums_at_sizes)
         if 2.0 * h * rows_below >= trade_off * users_above * (rows_below + h * users_above):
             high = middle_index
         else:
@@ -283,19 +283,19 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     candidates = {int(sizes[low])}
     # Where the derivative is positive at the smallest size already, that size is the best cap.
     if low > 0:
-        rows_below, users_above = float(at_or_below[low - 1]), float(users_above_sizes[low - 1])
-        slope = 2.0 * rows_below - trade_off * users_above**2
+        rows_below, users_above = float(rows_at_or_below[low - 1]), float(users_above_sizes[low - 1])
+        derivative_slope = 2.0 * rows_below - trade_off * users_above**2
         # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
         # end.
-        if slope > 0.0:
-            root = trade_off * users_above * rows_below / slope
-            floor = math.floor(min(root, float(sizes[low])))
+        if derivative_slope > 0.0:
+            root = trade_off * users_above * rows_below / derivative_slope
+            root_floor = math.floor(min(root, float(sizes[low])))
             # One further on each side: at 1e12 the root itself is rounded.
-            candidates.update(range(floor - 1, floor + 3))
+            candidates.update(range(root_floor - 1, root_floor + 3))
     candidate_array = np.array(sorted(candidates))
-    allowed = candidate_array[(candidate_array >= sizes[0]) & (candidate_array <= sizes[-1])]
-    totals = capped_losses(histogram, allowed).total(trade_off)
-    cap = int(allowed[int(np.argmin(totals))])
+    allowed_caps = candidate_array[(candidate_array >= sizes[0]) & (candidate_array <= sizes[-1])]
+    totals = capped_losses(histogram, allowed_caps).total(trade_off)
+    cap = int(allowed_caps[int(np.argmin(totals))])
     losses = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
         stop_reason = "All users have equally many rows: there is only one bound to choose."
@@ -304,8 +304,8 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     else:
         stop_reason = "Exact: bisection over the sizes, then the root within one piece."
     value = float(losses.total(trade_off))
-    bound = cap_lower_bound(histogram, trade_off, value)
-    certificate = Certificate(value, bound, "lower limits on intervals that cover every bound")
+    proved_bound = cap_lower_bound(histogram, trade_off, value)
+    certificate = Certificate(value, proved_bound, "lower limits on intervals that cover every bound")
     return Optimum(float(cap), losses, certificate, stop_reason)
 
 
@@ -321,7 +321,7 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         trade_off: A >= 0.
         value: Objective of the candidate to be proved.
     """
-    target = value * (1.0 - CAP_TOLERANCE)
+    target_value = value * (1.0 - CAP_TOLERANCE)
     # With so many sizes at or below a cap; asked for once, not in every round.
     rows_below, users_above, _ = histogram.pieces_after(slice(None))
     # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
@@ -335,14 +335,14 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         size_indices = np.searchsorted(histogram.sizes, ends, side="right")
         kept_rows = rows_below[size_indices] + ends * users_above[size_indices]
         bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
-        is_done = (bounds >= target) | (left_ends == right_ends)
+        is_done = (bounds >= target_value) | (left_ends == right_ends)
         if is_done.any():
             proved_bound = min(proved_bound, float(bounds[is_done].min()))
         left_ends, right_ends = left_ends[~is_done], right_ends[~is_done]
         geometric_means = np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64)
-        middles = np.clip(geometric_means, left_ends, right_ends - 1)
-        left_ends = np.concatenate((left_ends, middles + 1))
-        right_ends = np.concatenate((middles, right_ends))
+        middle_caps = np.clip(geometric_means, left_ends, right_ends - 1)
+        left_ends = np.concatenate((left_ends, middle_caps + 1))
+        right_ends = np.concatenate((middle_caps, right_ends))
     return proved_bound
 
 
@@ -372,7 +372,8 @@ def find_interval_within(
         (lowest, highest) argument within the limit, both inside it, to one unit (whole) or 1e-9 relative.
     """
 
-    def edge(inside: float, outside: float) -> float:
+    def find_edge(inside: float, outside: float) -> float:
+        """Return the last tested point from ``inside`` toward ``outside`` that is within the limit."""
         while True:
             probes = np.linspace(inside, outside, PROBES + 2)[1:]
             if is_integer:
@@ -393,4 +394,4 @@ def find_interval_within(
             if abs(outside - inside) <= (1.0 if is_integer else 1e-9 * abs(inside)):
                 return inside
 
-    return edge(minimiser, low), edge(minimiser, high)
+    return find_edge(minimiser, low), find_edge(minimiser, high)

@@ -15,17 +15,17 @@ PERCENT = "\N{NO-BREAK SPACE}%"
 """The end of a percentage: a line never breaks before its sign."""
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Format ``value`` with ``digits`` significant digits; integers below 1e15 in full, with separators."""
+def number(value: float, num_digits: int = 3) -> str:
+    """Format ``value`` with ``num_digits`` significant digits; integers below 1e15 in full, with separators."""
     if not math.isfinite(value):
         return "not defined" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}".replace("-", "−")
     magnitude = math.floor(math.log10(abs(value)))
-    if -4 <= magnitude < digits + 3:
-        text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
+    if -4 <= magnitude < num_digits + 3:
+        text = f"{value:,.{max(num_digits - 1 - magnitude, 0)}f}"
     else:
-        text = f"{value:.{digits - 1}e}"
+        text = f"{value:.{num_digits - 1}e}"
     return text.replace("-", "−")
 
 
@@ -41,12 +41,14 @@ def digits(value: float) -> str:
     """
     if not math.isfinite(value) or value == 0.0:
         return "0" if value == 0.0 else repr(float(value))
-    short = f"{value:.15g}"
-    exact = Decimal(short if abs(float(short) - value) <= 2.0 * math.ulp(value) else repr(float(value)))
-    if 1e-6 <= abs(exact) < 1e15:
-        text = f"{exact:f}"
+    short_text = f"{value:.15g}"
+    exact_decimal = Decimal(
+        short_text if abs(float(short_text) - value) <= 2.0 * math.ulp(value) else repr(float(value))
+    )
+    if 1e-6 <= abs(exact_decimal) < 1e15:
+        text = f"{exact_decimal:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa, _, exponent = f"{exact.normalize():e}".partition("e")
+    mantissa, _, exponent = f"{exact_decimal.normalize():e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
 
 
@@ -60,18 +62,18 @@ def entered(value: float) -> str:
     return f"{integer_part}{point}{fraction}".replace("-", "−")
 
 
-def percent(share: float, digits: int = 2) -> str:
-    """Format a share of 1 in per cent with ``digits`` significant digits: 0.0123 -> ``1.2 %``."""
+def percent(share: float, num_digits: int = 2) -> str:
+    """Format a share of 1 in per cent with ``num_digits`` significant digits: 0.0123 -> ``1.2 %``."""
     if not math.isfinite(share):
         return number(share)
     value = 100.0 * share
     if value == 0.0:
         return f"0{PERCENT}"
     if abs(value) < 1e-4:
-        return f"{value:.{digits - 1}e}{PERCENT}".replace("-", "−")
+        return f"{value:.{num_digits - 1}e}{PERCENT}".replace("-", "−")
     # Never round a part up to the whole: 99.96 % must not read as 100 %.
     is_nearly_all = 100.0 - 1e-9 > value > 99.0
-    decimals = 2 if is_nearly_all else max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    decimals = 2 if is_nearly_all else max(num_digits - 1 - math.floor(math.log10(abs(value))), 0)
     text = f"{value:,.{decimals}f}"
     return f"{'99.99' if is_nearly_all and text == '100.00' else text}{PERCENT}".replace("-", "−")
 
@@ -108,6 +110,10 @@ _JOINER = "\N{WORD JOINER}"
 
 def plain(text: str, max_characters: int = 80) -> str:
     """Return ``text`` as literal characters in Streamlit's Markdown, cut to ``max_characters``."""
-    shortened = " ".join(text.split())
-    shortened = shortened if len(shortened) <= max_characters else shortened[: max_characters - 1] + "…"
-    return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shortened))
+    shortened_text = " ".join(text.split())
+    shortened_text = (
+        shortened_text
+        if len(shortened_text) <= max_characters
+        else shortened_text[: max_characters - 1] + "…"
+    )
+    return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shortened_text))

@@ -125,6 +125,7 @@ def _take_lock(lock: int) -> bool:
 
 
 def _remove(folder: Path, lock: int) -> None:
+    """Remove a folder with all in it, and close its lock."""
     # On Windows an open file cannot be removed. Elsewhere nobody shall see the folder unlocked.
     if sys.platform == "win32":
         os.close(lock)
@@ -134,7 +135,7 @@ def _remove(folder: Path, lock: int) -> None:
 
 
 def open_link(link: str, workspace: Workspace) -> bool:
-    """Open a secret link; return False if no browser opens it.
+    """Open a secret link in a browser; return False if none opens it or can read the file that leads to it.
 
     Every account of a computer can read the arguments of a process. So the browser is given the name of a file that
     leads to the link. The file is readable for its owner alone and goes with the workspace.

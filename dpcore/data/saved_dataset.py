@@ -159,7 +159,7 @@ CODEC = Codec(
         (ReleaseFacts, "mechanism"): _read_mechanism,
         IntArray: _read_integers,
         FloatArray: lambda node: node.get_array("float64"),
-        (LabelledRows, "features"): lambda node: node.get_array("float64", dimensions=2),
+        (LabelledRows, "features"): lambda node: node.get_array("float64", num_dimensions=2),
         (Pairs, "num_tasks"): lambda node: node.get_integer(1, MAX_VALUES),
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },

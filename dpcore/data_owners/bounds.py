@@ -109,7 +109,7 @@ class Collaboration:
         return np.hypot(np.sqrt(self.owners) * self.personal_diameter, self.shared_diameter)
 
     @property
-    def all_records(self) -> Numbers:
+    def num_all_records(self) -> Numbers:
         """Return mn."""
         return self.records * self.owners
 
@@ -119,7 +119,7 @@ class Collaboration:
         return self.records_per_unit * np.sqrt(np.log(self.records_per_unit / self.delta)) / self.epsilon
 
     def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
-        """Count the parameters that get noise: ℓ, or nk + ℓ."""
+        """Return how many parameters get noise: the ℓ shared under joint privacy, all nk + ℓ under full privacy."""
         return (
             self.shared
             if protected_part is ProtectedPart.JOINT
@@ -129,14 +129,14 @@ class Collaboration:
 
 def bound_alone(collaboration: Collaboration) -> Numbers:
     """Bound the loss if every owner learns alone (appendix A.1): L √((D_X² + D_U²)/m)."""
-    scale = collaboration.alone_constant * collaboration.evenness * collaboration.lipschitz
-    return scale * collaboration.owner_diameter / np.sqrt(collaboration.records)
+    lipschitz_factor = collaboration.alone_constant * collaboration.evenness * collaboration.lipschitz
+    return lipschitz_factor * collaboration.owner_diameter / np.sqrt(collaboration.records)
 
 
 def bound_without_privacy(collaboration: Collaboration) -> Numbers:
     """Bound the loss if all learn together without privacy (appendix A.2): L R/√(mn)."""
-    scale = collaboration.sampling_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return scale / np.sqrt(collaboration.all_records)
+    diameter_factor = collaboration.sampling_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return diameter_factor / np.sqrt(collaboration.num_all_records)
 
 
 def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> Numbers:
@@ -146,10 +146,14 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
         collaboration: The owners.
         protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
-    scale = collaboration.privacy_constant * collaboration.privacy_scale
-    noise = scale * np.sqrt(collaboration.count_noisy_parameters(protected_part)) / collaboration.all_records
-    noise = noise * collaboration.lipschitz * collaboration.joint_diameter
-    return bound_without_privacy(collaboration) + noise
+    noise_factor = collaboration.privacy_constant * collaboration.privacy_scale
+    privacy_term = (
+        noise_factor
+        * np.sqrt(collaboration.count_noisy_parameters(protected_part))
+        / collaboration.num_all_records
+    )
+    privacy_term = privacy_term * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + privacy_term
 
 
 def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
@@ -157,10 +161,10 @@ def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
     """
-    noise = np.sqrt(collaboration.records_per_unit) * collaboration.shared
-    noise = noise / (collaboration.epsilon * collaboration.all_records)
-    scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return bound_without_privacy(collaboration) + scale * noise
+    noise_ratio = np.sqrt(collaboration.records_per_unit) * collaboration.shared
+    noise_ratio = noise_ratio / (collaboration.epsilon * collaboration.num_all_records)
+    diameter_factor = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + diameter_factor * noise_ratio
 
 
 def bound_trivially(collaboration: Collaboration) -> Numbers:
@@ -177,9 +181,9 @@ def compute_printed_bound_alone(collaboration: Collaboration) -> Numbers:
     With the sum, working together without privacy would beat working alone for a single owner, which is the
     same.
     """
-    diameters = collaboration.personal_diameter + collaboration.shared_diameter
-    scale = collaboration.alone_constant * collaboration.lipschitz
-    return scale * diameters / np.sqrt(collaboration.records)
+    diameter_sum = collaboration.personal_diameter + collaboration.shared_diameter
+    lipschitz_factor = collaboration.alone_constant * collaboration.lipschitz
+    return lipschitz_factor * diameter_sum / np.sqrt(collaboration.records)
 
 
 def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
@@ -189,10 +193,10 @@ def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
     level.
     """
     log_term = np.log(collaboration.records / collaboration.delta)
-    noise = np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term)
-    noise = noise / (collaboration.epsilon * collaboration.owners)
-    scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return bound_without_privacy(collaboration) + scale * noise
+    noise_ratio = np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term)
+    noise_ratio = noise_ratio / (collaboration.epsilon * collaboration.owners)
+    diameter_factor = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + diameter_factor * noise_ratio
 
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
@@ -203,9 +207,9 @@ def compute_saving(collaboration: Collaboration) -> Numbers:
 
 def compute_printed_saving(collaboration: Collaboration) -> Numbers:
     """Compute the saving as printed in section 3.2: L R √(nk)/(εnm). Where ℓ ≫ nk the saving is far smaller."""
-    noise = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
-    scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return scale * noise / collaboration.all_records
+    noise_ratio = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
+    diameter_factor = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return diameter_factor * noise_ratio / collaboration.num_all_records
 
 
 MAX_OWNERS = 10**12
@@ -216,15 +220,17 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
     """Compute the gain by joining without privacy, in units of that bound: c_a κ ρ − c_s; 0 for one owner."""
     # ρ² - 1 = (n - 1) D_U² / (n D_X² + D_U²), and c_a κ ρ - c_s is the difference of squares over the sum: where ρ is
     # next to 1 the difference itself would keep no digit.
-    ratio = collaboration.shared_diameter / collaboration.joint_diameter
-    squared_gain = (collaboration.owners - 1.0) * np.square(ratio)
-    sampling = collaboration.sampling_constant
+    diameter_ratio = collaboration.shared_diameter / collaboration.joint_diameter
+    squared_gain = (collaboration.owners - 1.0) * np.square(diameter_ratio)
+    sampling_factor = collaboration.sampling_constant
     alone_factor = collaboration.alone_constant * collaboration.evenness
-    difference = (alone_factor - sampling) * (alone_factor + sampling)
+    squared_factor_difference = (alone_factor - sampling_factor) * (alone_factor + sampling_factor)
     # Two roundings of one number must not look like a gain.
-    difference = np.where(np.abs(difference) <= 1e-15 * sampling**2, 0.0, difference)
-    advantage = difference + alone_factor**2 * squared_gain
-    return advantage / (alone_factor * np.sqrt(1.0 + squared_gain) + sampling)
+    squared_factor_difference = np.where(
+        np.abs(squared_factor_difference) <= 1e-15 * sampling_factor**2, 0.0, squared_factor_difference
+    )
+    squared_advantage = squared_factor_difference + alone_factor**2 * squared_gain
+    return squared_advantage / (alone_factor * np.sqrt(1.0 + squared_gain) + sampling_factor)
 
 
 def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
@@ -240,9 +246,11 @@ def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPar
     ε* = c_p g √(d log(g/δ)) / (√(mn) (c_a κ ρ − c_s)), g = records_per_unit.
     """
     unit_scale = collaboration.replace(epsilon=1.0).privacy_scale
-    num_noisy = collaboration.count_noisy_parameters(protected_part)
-    needed = collaboration.privacy_constant * unit_scale * np.sqrt(num_noisy)
-    return _divide_or_infinite(needed, np.sqrt(collaboration.all_records) * compute_advantage(collaboration))
+    num_noisy_parameters = collaboration.count_noisy_parameters(protected_part)
+    noise_at_epsilon_1 = collaboration.privacy_constant * unit_scale * np.sqrt(num_noisy_parameters)
+    return _divide_or_infinite(
+        noise_at_epsilon_1, np.sqrt(collaboration.num_all_records) * compute_advantage(collaboration)
+    )
 
 
 def find_records_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
@@ -251,9 +259,10 @@ def find_records_star(collaboration: Collaboration, protected_part: ProtectedPar
     m* = c_p² d g² log(g/δ) / (n ε² (c_a κ ρ − c_s)²); infinite where it never does.
     """
     squared_scale = (collaboration.privacy_constant * collaboration.privacy_scale) ** 2
-    gain = np.maximum(compute_advantage(collaboration), 0.0)
+    advantage = np.maximum(compute_advantage(collaboration), 0.0)
     return _divide_or_infinite(
-        squared_scale * collaboration.count_noisy_parameters(protected_part), collaboration.owners * gain**2
+        squared_scale * collaboration.count_noisy_parameters(protected_part),
+        collaboration.owners * advantage**2,
     )
 
 
@@ -265,17 +274,17 @@ def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPa
     """
     from scipy.special import lambertw
 
-    share = collaboration.records_per_unit / collaboration.records
-    gain = np.maximum(compute_advantage(collaboration), 0.0)
+    unit_share = collaboration.records_per_unit / collaboration.records
+    advantage = np.maximum(compute_advantage(collaboration), 0.0)
     with np.errstate(divide="ignore"):
-        root = collaboration.epsilon * np.sqrt(collaboration.owners) * gain
-        root = root / (collaboration.privacy_constant * share)
-        num_noisy = collaboration.count_noisy_parameters(protected_part)
-        argument = share * (root**2 / num_noisy) / collaboration.delta
-    finite: Any = np.where(np.isfinite(argument), argument, 0.0)
-    log = np.real(lambertw(finite))
-    records = np.where(gain > 0.0, collaboration.delta / share * np.exp(log), 0.0)
-    return np.where(np.isfinite(argument), records, np.inf)
+        root = collaboration.epsilon * np.sqrt(collaboration.owners) * advantage
+        root = root / (collaboration.privacy_constant * unit_share)
+        num_noisy_parameters = collaboration.count_noisy_parameters(protected_part)
+        lambert_argument = unit_share * (root**2 / num_noisy_parameters) / collaboration.delta
+    finite_argument: Any = np.where(np.isfinite(lambert_argument), lambert_argument, 0.0)
+    log_ratio = np.real(lambertw(finite_argument))
+    records = np.where(advantage > 0.0, collaboration.delta / unit_share * np.exp(log_ratio), 0.0)
+    return np.where(np.isfinite(lambert_argument), records, np.inf)
 
 
 def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPart) -> int | None:
@@ -284,20 +293,22 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     The condition √(mn/d) (c_a κ ρ − c_s) > c_p s is monotone in n, since ρ and n/d grow: bisection is exact.
     """
 
-    def pays(num_owners: int) -> bool:
+    def is_joining_better(num_owners: int) -> bool:
         candidate = collaboration.replace(owners=num_owners)
-        gain = compute_advantage(candidate)
-        needed = candidate.privacy_constant * candidate.privacy_scale
-        needed = needed * np.sqrt(candidate.count_noisy_parameters(protected_part))
-        return bool(gain > 0.0 and np.sqrt(candidate.all_records) * gain > needed)
+        advantage = compute_advantage(candidate)
+        scaled_noise = candidate.privacy_constant * candidate.privacy_scale
+        scaled_noise = scaled_noise * np.sqrt(candidate.count_noisy_parameters(protected_part))
+        return bool(advantage > 0.0 and np.sqrt(candidate.num_all_records) * advantage > scaled_noise)
 
-    high = 1
-    while not pays(high):
-        if high >= MAX_OWNERS:
+    sufficient_owners = 1
+    while not is_joining_better(sufficient_owners):
+        if sufficient_owners >= MAX_OWNERS:
             return None
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        midpoint = (low + high) // 2
-        low, high = (low, midpoint) if pays(midpoint) else (midpoint, high)
-    return high
+        sufficient_owners *= 2
+    insufficient_owners = sufficient_owners // 2
+    while sufficient_owners - insufficient_owners > 1:
+        midpoint = (insufficient_owners + sufficient_owners) // 2
+        insufficient_owners, sufficient_owners = (
+            (insufficient_owners, midpoint) if is_joining_better(midpoint) else (midpoint, sufficient_owners)
+        )
+    return sufficient_owners

@@ -79,7 +79,7 @@ class AccuracyStudy:
     """Accuracies of trained models, each trained once.
 
     Attributes:
-        records: Returns the records of a run by its seed.
+        load_records: Returns the records of a run by its seed.
         options: How models are fitted.
     """
 
@@ -92,7 +92,7 @@ class AccuracyStudy:
 
     def compute_accuracies(
         self,
-        owners: int,
+        num_owners: int,
         epsilon: float,
         seed: int,
         unit: Unit = Unit.RECORD,
@@ -101,39 +101,51 @@ class AccuracyStudy:
     ) -> dict[Form, float]:
         """Compute the test accuracy of some forms; NaN where an owner has fewer records than a user would."""
         records = self.records(seed)
-        if records_per_user > split_records(records, seed)[0].labels.size // owners:
+        if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
             return dict.fromkeys(forms, math.nan)
         # Models without privacy do not depend on ε and the unit: many points of a figure share them.
-        settings = {
-            form: (form, owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
+        keys_by_form = {
+            form: (form, num_owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
             for form in forms
         }
-        missing = tuple(form for form in forms if settings[form] not in self._cache)
-        if missing:
+        missing_forms = tuple(form for form in forms if keys_by_form[form] not in self._cache)
+        if missing_forms:
             study = Study(
-                (owners,), (epsilon,), (seed,), DELTA, unit, records_per_user, False, self.options, missing
+                (num_owners,),
+                (epsilon,),
+                (seed,),
+                DELTA,
+                unit,
+                records_per_user,
+                False,
+                self.options,
+                missing_forms,
             )
             for form, accuracy in run_study(study, records).accuracy.items():
-                self._cache[settings[form]] = float(accuracy.item())
-        return {form: self._cache[settings[form]] for form in forms}
+                self._cache[keys_by_form[form]] = float(accuracy.item())
+        return {form: self._cache[keys_by_form[form]] for form in forms}
 
-    def run_table_1(self, owners: float, seed: int) -> dict[str, float]:
+    def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
         """Run table 1: every form, and joint privacy with a whole owner protected."""
-        accuracies = {form.value: x for form, x in self.compute_accuracies(int(owners), 1.0, seed).items()}
-        owner = self.compute_accuracies(int(owners), 1.0, seed, Unit.OWNER, forms=(Form.JOINT,))
-        return accuracies | {OWNERS_LINE: owner[Form.JOINT]}
+        accuracies = {
+            form.value: x for form, x in self.compute_accuracies(int(num_owners), 1.0, seed).items()
+        }
+        owner_accuracies = self.compute_accuracies(
+            int(num_owners), 1.0, seed, Unit.OWNER, forms=(Form.JOINT,)
+        )
+        return accuracies | {OWNERS_LINE: owner_accuracies[Form.JOINT]}
 
     def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
         """Run figure 1."""
         return {form.value: x for form, x in self.compute_accuracies(FIGURE_OWNERS, epsilon, seed).items()}
 
-    def run_table_4(self, records: float, seed: int) -> dict[str, float]:
+    def run_table_4(self, records_per_user: float, seed: int) -> dict[str, float]:
         """Run table 4, whose users are protected."""
         return {
             f"{form.value}_{owners}": accuracy
             for owners in TABLE_4_OWNERS
             for form, accuracy in self.compute_accuracies(
-                owners, 1.0, seed, Unit.USER, int(records), PRIVATE_FORMS
+                owners, 1.0, seed, Unit.USER, int(records_per_user), PRIVATE_FORMS
             ).items()
         }
 

@@ -11,7 +11,7 @@ from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, pub
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
-from dpcore.data_owners.regimes import MapAxis, cap_owners
+from dpcore.data_owners.regimes import MapAxis, build_capped_collaboration
 from dpcore.data_owners.study import Records, Study
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
@@ -133,8 +133,10 @@ class OwnersParameters(Parameters):
             problems.add("both axes of the map show the same", remedy="Choose another for one")
         if isinstance(self.train_on, Records):
             name, max_owners = "each number of owners to train with", MAX_TRAIN_OWNERS[self.train_on]
-            for num in parse_checked_numbers(problems, "numbers of owners", self.train_owners, MAX_VALUES):
-                problems.whole(2, max_owners, **{name: num})
+            for num_owners in parse_checked_numbers(
+                problems, "numbers of owners", self.train_owners, MAX_VALUES
+            ):
+                problems.whole(2, max_owners, **{name: num_owners})
         name = "budgets ε to train with"
         for epsilon in parse_checked_numbers(problems, name, self.train_epsilons, MAX_VALUES):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
@@ -156,7 +158,7 @@ class OwnersParameters(Parameters):
         """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER
 
-    def collaborate(self) -> Collaboration:
+    def build_collaboration(self) -> Collaboration:
         """Return the entered owners, all of one size."""
         unit_sizes = {
             Unit.RECORD: 1.0,
@@ -165,7 +167,7 @@ class OwnersParameters(Parameters):
         }
         return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit])
 
-    def collaborate_on_histogram(
+    def build_collaboration_of_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None
     ) -> Collaboration:
         """Return the owners of a histogram of records per owner, with at most ``cap`` records each, or all.
@@ -176,5 +178,9 @@ class OwnersParameters(Parameters):
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
         largest_cap = float(histogram.max_size if cap is None else cap)
-        owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
-        return owners.replace(records=float(owners.records), evenness=float(owners.evenness))
+        capped_collaboration = build_capped_collaboration(
+            histogram, largest_cap, self.build_collaboration(), self.protects_owner
+        )
+        return capped_collaboration.replace(
+            records=float(capped_collaboration.records), evenness=float(capped_collaboration.evenness)
+        )

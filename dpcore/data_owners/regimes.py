@@ -76,9 +76,9 @@ class RegimeMap:
         y_axis: What runs along y.
         x: Ascending, shape (columns,).
         y: Ascending, shape (rows,).
-        joint_gain: log(bound alone / bound of joint privacy), shape (rows, columns); above 0 joining pays. NaN where a
+        joint_gains: log(bound alone / bound of joint privacy), shape (rows, columns); above 0 joining pays. NaN where a
             unit would have more records than its owner.
-        full_gain: The same of full privacy.
+        full_gains: The same of full privacy.
         is_vacuous: Where the bound of joint privacy is no smaller than what any choice of parameters has.
         is_uncovered: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
     """
@@ -87,25 +87,25 @@ class RegimeMap:
     y_axis: MapAxis
     x: FloatArray
     y: FloatArray
-    joint_gain: FloatArray
-    full_gain: FloatArray
+    joint_gains: FloatArray
+    full_gains: FloatArray
     is_vacuous: npt.NDArray[np.bool_]
     is_uncovered: npt.NDArray[np.bool_]
 
     @property
     def regimes(self) -> FloatArray:
         """Return the `Regime` of every point, NaN where there is none, shape (rows, columns)."""
-        regimes = np.where(self.joint_gain > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
-        regimes = np.where(self.full_gain > 0.0, float(Regime.FULL_TOO), regimes)
-        return np.where(np.isnan(self.joint_gain), np.nan, regimes)
+        regimes = np.where(self.joint_gains > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
+        regimes = np.where(self.full_gains > 0.0, float(Regime.FULL_TOO), regimes)
+        return np.where(np.isnan(self.joint_gains), np.nan, regimes)
 
 
 def find_regime(collaboration: Collaboration) -> Regime:
     """Find the best setting by the bounds, for one point."""
-    bound_of_alone = bound_alone(collaboration)
-    if bound_together(collaboration, ProtectedPart.FULL) < bound_of_alone:
+    alone_bound = bound_alone(collaboration)
+    if bound_together(collaboration, ProtectedPart.FULL) < alone_bound:
         return Regime.FULL_TOO
-    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < bound_of_alone
+    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < alone_bound
     return Regime.JOINT_ONLY if is_joint_better else Regime.ALONE
 
 
@@ -128,35 +128,41 @@ def compute_regime_map(
         num_rows: Points along y.
     """
     x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
-    grid = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
+    grid_collaboration = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
-        grid = grid.replace(
-            records_per_unit=np.divide(collaboration.records_per_unit, collaboration.records) * grid.records
+        grid_collaboration = grid_collaboration.replace(
+            records_per_unit=np.divide(collaboration.records_per_unit, collaboration.records)
+            * grid_collaboration.records
         )
-    joint_bounds = bound_together(grid, ProtectedPart.JOINT)
+    joint_bounds = bound_together(grid_collaboration, ProtectedPart.JOINT)
     # A unit of fewer records than its owner's; rounding of two equal numbers does not count.
     is_possible = np.asarray(
-        protects_owner or np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
+        protects_owner
+        or np.asarray(grid_collaboration.records_per_unit)
+        <= np.asarray(grid_collaboration.records) * (1.0 + 1e-9)
     )
 
     def compute_gains(setting_bounds: Numbers) -> FloatArray:
-        gains = np.log(bound_alone(grid) / setting_bounds)
+        gains = np.log(bound_alone(grid_collaboration) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
         return np.broadcast_to(np.where(is_possible, gains, np.nan), (num_rows, num_columns))
 
-    not_covered = (np.asarray(grid.epsilon) > LARGEST_EPSILON) | (np.asarray(grid.delta) * grid.owners >= 1.0)
+    is_uncovered = (np.asarray(grid_collaboration.epsilon) > LARGEST_EPSILON) | (
+        np.asarray(grid_collaboration.delta) * grid_collaboration.owners >= 1.0
+    )
     return RegimeMap(
         x_axis,
         y_axis,
         x,
         y,
         compute_gains(joint_bounds),
-        compute_gains(bound_together(grid, ProtectedPart.FULL)),
+        compute_gains(bound_together(grid_collaboration, ProtectedPart.FULL)),
         np.broadcast_to(
-            (joint_bounds >= bounds.bound_trivially(grid)) & is_possible, (num_rows, num_columns)
+            (joint_bounds >= bounds.bound_trivially(grid_collaboration)) & is_possible,
+            (num_rows, num_columns),
         ),
-        np.broadcast_to(not_covered, (num_rows, num_columns)),
+        np.broadcast_to(is_uncovered, (num_rows, num_columns)),
     )
 
 
@@ -165,7 +171,7 @@ TOLERANCE = 1e-6
 NEAR_OPTIMAL_FACTOR = 1.05
 
 
-def cap_owners(
+def build_capped_collaboration(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, protects_owner: bool
 ) -> Collaboration:
     """Cap the records per owner of a histogram.
@@ -185,8 +191,8 @@ def cap_owners(
     # Σ_j min(m_j, τ)/√m_j over all owners, from those below and above each cap.
     sums_below = np.r_[0.0, np.cumsum(histogram.users * np.sqrt(sizes))]
     sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(sizes))[::-1])[::-1], 0.0]
-    index = np.searchsorted(sizes, tau, side="right")
-    sums_over_roots = sums_below[index] + tau * sums_above[index]
+    size_indices = np.searchsorted(sizes, tau, side="right")
+    sums_over_roots = sums_below[size_indices] + tau * sums_above[size_indices]
     kept_records = np.asarray(histogram.kept_rows(tau), dtype=np.float64)
     mean_records = kept_records / histogram.num_users
     return collaboration.replace(
@@ -218,17 +224,17 @@ def compute_joint_bounds(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration
 ) -> FloatArray:
     """Compute B(τ), joint privacy of whole owners, shape of ``caps``."""
-    capped_owners = cap_owners(histogram, caps, collaboration, protects_owner=True)
-    return np.asarray(bound_together(capped_owners, ProtectedPart.JOINT))
+    capped_collaboration = build_capped_collaboration(histogram, caps, collaboration, protects_owner=True)
+    return np.asarray(bound_together(capped_collaboration, ProtectedPart.JOINT))
 
 
 def split_bound(
     histogram: ContributionHistogram, caps: FloatArray, collaboration: Collaboration
 ) -> tuple[FloatArray, FloatArray]:
     """Split B(τ) into the part that falls with τ and the one that rises; each of the shape of ``caps``."""
-    capped_owners = cap_owners(histogram, caps, collaboration, protects_owner=True)
-    sampling = np.asarray(bounds.bound_without_privacy(capped_owners))
-    return sampling, bound_together(capped_owners, ProtectedPart.JOINT) - sampling
+    capped_collaboration = build_capped_collaboration(histogram, caps, collaboration, protects_owner=True)
+    sampling_parts = np.asarray(bounds.bound_without_privacy(capped_collaboration))
+    return sampling_parts, bound_together(capped_collaboration, ProtectedPart.JOINT) - sampling_parts
 
 
 def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration) -> CapChoice:
@@ -240,24 +246,24 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     """
     largest_size = float(histogram.max_size)
 
-    def split(caps: FloatArray) -> Split:
+    def split_caps(caps: FloatArray) -> Split:
         falling, rising = split_bound(histogram, caps, collaboration)
         return Split(falling, falling, rising)
 
-    search = minimise(
-        split,
+    minimum = minimise(
+        split_caps,
         1.0,
         largest_size,
         is_integer=True,
         tolerance=TOLERANCE,
         first_points=np.geomspace(1.0, largest_size, 256),
     )
-    cap = search.argument
+    cap = minimum.minimiser
     best_bound = float(compute_joint_bounds(histogram, cap, collaboration))
-    low, high = find_interval_within(split, cap, 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
+    low, high = find_interval_within(split_caps, cap, 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
     certificate = Certificate(
         best_bound,
-        min(search.lower_bound, best_bound),
+        min(minimum.lower_bound, best_bound),
         "between two caps the bound is at least its first part at the upper and its second at the lower one, which "
         "excluded every interval of caps",
     )

@@ -54,7 +54,7 @@ class Study:
         delta: δ.
         unit: What is protected as one.
         records_per_user: Where that is a user: an owner's records in stretches of so many.
-        by_group: Protect users by group privacy of records, not by clipping their summed gradient.
+        uses_group_privacy: Protect users by group privacy of records, not by clipping their summed gradient.
         options: How models are fitted.
         forms: What is trained.
     """
@@ -65,14 +65,14 @@ class Study:
     delta: float = 1e-5
     unit: Unit = Unit.RECORD
     records_per_user: int = 1
-    by_group: bool = False
+    uses_group_privacy: bool = False
     options: TrainingOptions = field(default_factory=TrainingOptions)
     forms: tuple[Form, ...] = tuple(Form)
 
     @property
     def clips_records(self) -> bool:
         """Return True if each record's gradient is clipped by itself, so that W does not depend on the owners."""
-        return self.unit is Unit.RECORD or (self.unit is Unit.USER and self.by_group)
+        return self.unit is Unit.RECORD or (self.unit is Unit.USER and self.uses_group_privacy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class StudyResult:
 
     Attributes:
         study: What was compared.
-        accuracy: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
+        accuracies_by_form: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
         num_records: Number of records that were learned from.
         num_tests: Number of records that were tested on.
         num_parameters: ℓ = k, parameters of W and of one V_j.
@@ -103,7 +103,7 @@ class StudyResult:
 
     def average(self, form: Form) -> FloatArray:
         """Average over the seeds that ran, shape (epsilons, owners); NaN where none did."""
-        return summarise_runs(self.accuracy[form], axis=2).mean
+        return summarise_runs(self.accuracy[form], axis=2).means
 
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.
@@ -114,30 +114,32 @@ class StudyResult:
         """
         accuracy, other_accuracy = np.broadcast_arrays(self.average(form), self.average(other_form))
         mean_accuracy = np.clip((accuracy + other_accuracy) / 2.0, 0.0, 1.0)
-        runs = np.isfinite(self.accuracy[form]).sum(axis=2)
-        error = np.sqrt(2.0 * mean_accuracy * (1.0 - mean_accuracy) / (self.num_tests * np.maximum(runs, 1)))
-        gap = accuracy - other_accuracy
-        sign = np.where(np.abs(gap) > error, np.sign(gap), 0.0)
-        return np.asarray(np.where(np.isfinite(gap), sign, np.nan))
+        num_runs = np.isfinite(self.accuracy[form]).sum(axis=2)
+        standard_error = np.sqrt(
+            2.0 * mean_accuracy * (1.0 - mean_accuracy) / (self.num_tests * np.maximum(num_runs, 1))
+        )
+        accuracy_difference = accuracy - other_accuracy
+        sign = np.where(np.abs(accuracy_difference) > standard_error, np.sign(accuracy_difference), 0.0)
+        return np.asarray(np.where(np.isfinite(accuracy_difference), sign, np.nan))
 
 
-def assign_units(study: Study, owners: IntArray, num_owners: int) -> tuple[IntArray, int]:
+def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[IntArray, int]:
     """Assign each record to a unit of protection; return the codes and their number."""
     if study.clips_records:
-        return np.arange(owners.size), owners.size
+        return np.arange(owner_codes.size), owner_codes.size
     if study.unit is Unit.OWNER:
-        return owners, num_owners
-    index_in_owner = rank_within_users(owners, np.arange(owners.size))
+        return owner_codes, num_owners
+    index_in_owner = rank_within_users(owner_codes, np.arange(owner_codes.size))
     # Rounded up: an owner's last user may have fewer records.
-    units_per_owner = -(-np.bincount(owners, minlength=num_owners) // study.records_per_user)
-    first_unit = np.cumsum(units_per_owner) - units_per_owner
-    return first_unit[owners] + index_in_owner // study.records_per_user, int(units_per_owner.sum())
+    units_per_owner = -(-np.bincount(owner_codes, minlength=num_owners) // study.records_per_user)
+    first_units = np.cumsum(units_per_owner) - units_per_owner
+    return first_units[owner_codes] + index_in_owner // study.records_per_user, int(units_per_owner.sum())
 
 
 def train_shared(
     study: Study,
     records: LabelledRecords,
-    owners: IntArray,
+    owner_codes: IntArray,
     num_owners: int,
     epsilon: float,
     seed: int,
@@ -146,19 +148,27 @@ def train_shared(
     """Train W for the study's unit and ε; without noise if ε is infinite."""
     if math.isinf(epsilon):
         return training.fit_without_privacy(records, study.options, should_stop)
-    num_records, unit_records, group = records.labels.size, 1.0, 1.0
+    num_records, unit_records, group_size = records.labels.size, 1.0, 1.0
     if not study.clips_records:
         unit_size = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
         unit_records = max(1.0, study.options.unit_share * unit_size)
     elif study.unit is Unit.USER:
-        group = float(study.records_per_user)
+        group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
     rng = np.random.default_rng(
         (seed, 0 if study.clips_records else num_owners, int(1e6 * min(epsilon, 1e6)))
     )
-    units = training.pad_units(records, *assign_units(study, owners, num_owners))
+    padded_units = training.pad_units(records, *assign_units(study, owner_codes, num_owners))
     return training.fit_shared(
-        units, num_records, epsilon, study.delta, rng, study.options, unit_records, group, should_stop
+        padded_units,
+        num_records,
+        epsilon,
+        study.delta,
+        rng,
+        study.options,
+        unit_records,
+        group_size,
+        should_stop,
     )
 
 
@@ -210,26 +220,29 @@ def run_study(
         report: Told the share done and the result so far.
         should_stop: Asked between steps; the result so far is returned.
     """
-    grid = (len(study.owners), len(study.seeds))
-    accuracy = {
-        form: np.full((len(study.epsilons) if form.is_private else 1, *grid), np.nan) for form in study.forms
+    grid_shape = (len(study.owners), len(study.seeds))
+    accuracies_by_form = {
+        form: np.full((len(study.epsilons) if form.is_private else 1, *grid_shape), np.nan)
+        for form in study.forms
     }
     first_records = load_records(records, study.seeds[0])
     num_training, num_tests = (records_part.labels.size for records_part in split_records(first_records, 0))
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
     def copy_result() -> StudyResult:
-        copies = {form: accuracies.copy() for form, accuracies in accuracy.items()}
+        copies = {form: accuracies.copy() for form, accuracies in accuracies_by_form.items()}
         return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
 
     for seed_index, seed in enumerate(study.seeds):
         splits = split_records(load_records(records, seed), seed)
-        cache: dict[float, FloatArray] = {}
+        weights_by_epsilon: dict[float, FloatArray] = {}
         for owner_index, num_owners in enumerate(study.owners):
-            for form, index, score in _test_forms(study, *splits, num_owners, seed, cache, should_stop):
+            for form, epsilon_index, score in _test_forms(
+                study, *splits, num_owners, seed, weights_by_epsilon, should_stop
+            ):
                 if should_stop():
                     return copy_result()
-                accuracy[form][index, owner_index, seed_index] = score
+                accuracies_by_form[form][epsilon_index, owner_index, seed_index] = score
                 result = copy_result()
                 report(result.share_done, result)
     return copy_result()
@@ -241,43 +254,49 @@ def _test_forms(
     test_records: LabelledRecords,
     num_owners: int,
     seed: int,
-    cache: dict[float, FloatArray],
+    weights_by_epsilon: dict[float, FloatArray],
     should_stop: ShouldStop,
 ) -> Iterator[tuple[Form, int, float]]:
-    """Yield (form, index of ε, test accuracy), form by form; ``cache`` holds W by ε if it does not depend on owners."""
-    (records, owners), (tests, test_owners) = (
+    """Yield (form, index of ε, test accuracy), form by form; ``weights_by_epsilon`` keeps W if owners do not matter."""
+    (records, owner_codes), (tests, test_owner_codes) = (
         _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
     )
     # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
     has_all_records = records.labels.size == training_records.labels.size
-    private = ((index, epsilon, Form.FULL, Form.JOINT) for index, epsilon in enumerate(study.epsilons))
+    private_settings = (
+        (index, epsilon, Form.FULL, Form.JOINT) for index, epsilon in enumerate(study.epsilons)
+    )
     for epsilon_index, epsilon, shared_form, personal_form in (
         (0, None, None, Form.SEPARATE),
-        *private,
+        *private_settings,
         (0, math.inf, Form.NON_PRIVATE, Form.NON_PRIVATE_PERSONAL),
     ):
         if not {shared_form, personal_form} & set(study.forms):
             continue
         if epsilon is None:
-            weights = np.zeros((records.num_classes, records.features.shape[1]))
-        elif has_all_records and epsilon in cache:
-            weights = cache[epsilon]
+            shared_weights = np.zeros((records.num_classes, records.features.shape[1]))
+        elif has_all_records and epsilon in weights_by_epsilon:
+            shared_weights = weights_by_epsilon[epsilon]
         else:
-            weights = train_shared(study, records, owners, num_owners, epsilon, seed, should_stop)
+            shared_weights = train_shared(study, records, owner_codes, num_owners, epsilon, seed, should_stop)
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
-                cache[epsilon] = weights
+                weights_by_epsilon[epsilon] = shared_weights
         if shared_form in study.forms:
-            yield shared_form, epsilon_index, training.compute_accuracy(tests, test_owners, weights, None)
+            yield (
+                shared_form,
+                epsilon_index,
+                training.compute_accuracy(tests, test_owner_codes, shared_weights, None),
+            )
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
-                records, owners, num_owners, weights, study.options, should_stop
+                records, owner_codes, num_owners, shared_weights, study.options, should_stop
             )
-            score = training.compute_accuracy(tests, test_owners, weights, personal_weights)
-            yield personal_form, epsilon_index, score
+            accuracy = training.compute_accuracy(tests, test_owner_codes, shared_weights, personal_weights)
+            yield personal_form, epsilon_index, accuracy
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
     """Deal records to owners; return those that an owner can have, with the codes of the owners."""
-    owners = training.assign_owners(records, num_owners, seed)
-    rows = np.flatnonzero(owners >= 0)
-    return records.select(rows), owners[rows]
+    owner_codes = training.assign_owners(records, num_owners, seed)
+    rows = np.flatnonzero(owner_codes >= 0)
+    return records.select(rows), owner_codes[rows]

@@ -54,8 +54,8 @@ class LabelledRecords:
         labels: Classes 0 .. classes - 1, shape (records,).
         num_classes: Their number, at least 2.
         name: What they are, for a person.
-        groups: Which of the generated populations a record is from, shape (records,); None where there are none.
-        owners: Codes 0 .. num_owners - 1 of whose record it is, shape (records,); None where records are dealt out.
+        population_codes: The generated population that a record is from, shape (records,); None without populations.
+        owner_codes: Owner of each record, 0 .. num_owners - 1, shape (records,); None where records are dealt out.
         num_owners: Their number, with those who have no record in this part.
 
     Raises:
@@ -88,9 +88,9 @@ class LabelledRecords:
 
 def scale_records(features: FloatArray) -> FloatArray:
     """Add a constant feature and scale each record to norm 1: no record depends on another."""
-    scale = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+    norms = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
     remaining_norm = np.sqrt(1.0 - CONSTANT**2)
-    return np.asarray(np.c_[remaining_norm * features / scale, np.full(features.shape[0], CONSTANT)])
+    return np.asarray(np.c_[remaining_norm * features / norms, np.full(features.shape[0], CONSTANT)])
 
 
 @functools.cache
@@ -109,12 +109,12 @@ def generate_records(
     """Generate records, normal around a mean per class; half of each class is from a second population."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, num_classes, num_records)
-    groups = rng.integers(0, 2, num_records)
-    means = rng.standard_normal((2, num_classes, num_features))
+    population_codes = rng.integers(0, 2, num_records)
+    class_means = rng.standard_normal((2, num_classes, num_features))
     # Nearly as long as before, with a correlation of 0.7 to the means of the first population.
-    means[1] = 0.7 * means[0] + 0.7 * means[1]
-    values = means[groups, labels] + 2.0 * rng.standard_normal((num_records, num_features))
-    return LabelledRecords(scale_records(values), labels, num_classes, "generated records", groups)
+    class_means[1] = 0.7 * class_means[0] + 0.7 * class_means[1]
+    values = class_means[population_codes, labels] + 2.0 * rng.standard_normal((num_records, num_features))
+    return LabelledRecords(scale_records(values), labels, num_classes, "generated records", population_codes)
 
 
 def read_table(dataset: Dataset) -> LabelledRecords:
@@ -125,13 +125,13 @@ def read_table(dataset: Dataset) -> LabelledRecords:
     """
     table = dataset.table
     assert table is not None
-    names, labels = np.unique(table.labels, return_inverse=True)
-    owners = np.unique(table.user_codes, return_inverse=True)[1]
-    num_owners = int(owners.max()) + 1
+    class_names, labels = np.unique(table.labels, return_inverse=True)
+    owner_codes = np.unique(table.user_codes, return_inverse=True)[1]
+    num_owners = int(owner_codes.max()) + 1
     with Problems() as problems:
-        if not 2 <= names.size <= MAX_CLASSES:
+        if not 2 <= class_names.size <= MAX_CLASSES:
             problems.add(
-                f"the label has {names.size:,} different values instead of 2 to {MAX_CLASSES}",
+                f"the label has {class_names.size:,} different values instead of 2 to {MAX_CLASSES}",
                 remedy="Choose a column of classes as the label",
             )
         if not 2 <= num_owners <= MAX_TABLE_OWNERS:
@@ -140,8 +140,8 @@ def read_table(dataset: Dataset) -> LabelledRecords:
             problems.add(f"training takes at most {MAX_ROWS:,} rows; got {labels.size:,}")
         if np.abs(table.features).max(initial=0.0) > LARGEST_FEATURE:
             problems.add(f"a feature is beyond {LARGEST_FEATURE:g}", remedy="Express it in a larger unit")
-        largest_owner = int(np.bincount(owners).max())
-        if num_owners * largest_owner * (table.features.shape[1] + names.size) > MAX_ENTRIES:
+        largest_owner = int(np.bincount(owner_codes).max())
+        if num_owners * largest_owner * (table.features.shape[1] + class_names.size) > MAX_ENTRIES:
             problems.add(
                 f"the owner with most rows has {largest_owner:,}, too many beside {num_owners:,} owners",
                 remedy="Keep fewer rows of the largest owners",
@@ -150,18 +150,20 @@ def read_table(dataset: Dataset) -> LabelledRecords:
     if not feature_indices:
         raise refuse("no feature is left besides the intercept")
     features = scale_records(table.features[:, feature_indices])
-    labels, owners = labels.astype(np.int64), owners.astype(np.int64)
-    return LabelledRecords(features, labels, int(names.size), dataset.name, None, owners, num_owners)
+    labels, owner_codes = labels.astype(np.int64), owner_codes.astype(np.int64)
+    return LabelledRecords(
+        features, labels, int(class_names.size), dataset.name, None, owner_codes, num_owners
+    )
 
 
 def split_records(records: LabelledRecords, seed: int) -> tuple[LabelledRecords, LabelledRecords]:
     """Split records at random into (training, test); of two records one each."""
-    order = np.random.default_rng(seed).permutation(records.labels.size)
-    num_test = max(round(TEST_SHARE * order.size), 1)
-    return records.select(order[num_test:]), records.select(order[:num_test])
+    record_order = np.random.default_rng(seed).permutation(records.labels.size)
+    num_test = max(round(TEST_SHARE * record_order.size), 1)
+    return records.select(record_order[num_test:]), records.select(record_order[:num_test])
 
 
-def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
+def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntArray:
     """Assign an owner to every record, nearly equally many each; every owner lacks a fifth of the classes.
 
     Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone,
@@ -170,7 +172,7 @@ def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
 
     Args:
         records: The records.
-        owners: At least 2.
+        num_owners: At least 2.
         seed: Of the draws.
 
     Returns:
@@ -179,29 +181,29 @@ def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
     """
     if records.owners is not None:
         return records.owners
-    rng = np.random.default_rng((seed, owners))
-    classes, labels = records.num_classes, records.labels
-    groups = np.zeros_like(labels) if records.groups is None else records.groups
-    num_populations = int(groups.max()) + 1
-    num_lacking = max(classes // 5, 1)
-    shuffled_classes = rng.permutation(classes)
-    owner_codes = np.arange(owners)
+    rng = np.random.default_rng((seed, num_owners))
+    num_classes, labels = records.num_classes, records.labels
+    population_codes = np.zeros_like(labels) if records.groups is None else records.groups
+    num_populations = int(population_codes.max()) + 1
+    num_lacking = max(num_classes // 5, 1)
+    shuffled_classes = rng.permutation(num_classes)
+    owner_codes = np.arange(num_owners)
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
-    lacks_class = np.zeros((owners, classes), dtype=bool)
+    lacks_class = np.zeros((num_owners, num_classes), dtype=bool)
     for step in range(num_lacking):
-        positions = (num_lacking * (owner_codes // num_populations) + step) % classes
+        positions = (num_lacking * (owner_codes // num_populations) + step) % num_classes
         lacks_class[owner_codes, shuffled_classes[positions]] = True
-    owner_of_record = np.empty(labels.size, dtype=np.int64)
-    for group in range(num_populations):
-        is_in_population = owner_codes % num_populations == group
-        for label in range(classes):
-            rows = rng.permutation(np.flatnonzero((labels == label) & (groups == group)))
+    record_owners = np.empty(labels.size, dtype=np.int64)
+    for population in range(num_populations):
+        is_in_population = owner_codes % num_populations == population
+        for label in range(num_classes):
+            rows = rng.permutation(np.flatnonzero((labels == label) & (population_codes == population)))
             able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, label])
             # With one owner of a population nobody else could have the class: those records stay out.
-            owner_of_record[rows] = (
+            record_owners[rows] = (
                 np.resize(rng.permutation(able_owners), rows.size) if able_owners.size else -1
             )
-    return owner_of_record
+    return record_owners
 
 
 @dataclass(frozen=True)
@@ -252,15 +254,15 @@ class PaddedUnits:
 
 def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) -> PaddedUnits:
     """Group records by the codes of their units; a unit may have none."""
-    width = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
-    indices = rank_within_users(unit_codes, np.arange(unit_codes.size))
-    features = np.zeros((num_units, width, records.features.shape[1]))
-    targets = np.zeros((num_units, width, records.num_classes))
-    present = np.zeros((num_units, width, 1))
-    features[unit_codes, indices] = records.features
-    targets[unit_codes, indices, records.labels] = 1.0
-    present[unit_codes, indices] = 1.0
-    return PaddedUnits(features, targets, present)
+    largest_size = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
+    indices_in_unit = rank_within_users(unit_codes, np.arange(unit_codes.size))
+    features = np.zeros((num_units, largest_size, records.features.shape[1]))
+    targets = np.zeros((num_units, largest_size, records.num_classes))
+    record_mask = np.zeros((num_units, largest_size, 1))
+    features[unit_codes, indices_in_unit] = records.features
+    targets[unit_codes, indices_in_unit, records.labels] = 1.0
+    record_mask[unit_codes, indices_in_unit] = 1.0
+    return PaddedUnits(features, targets, record_mask)
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
@@ -285,8 +287,8 @@ def sum_clipped(gradients: FloatArray, max_norm: float) -> FloatArray:
     """Clip the gradient of every unit to norm ``max_norm`` and sum over units, shape (classes, features)."""
     norms = np.sqrt(np.einsum("ucf,ucf->u", gradients, gradients))
     # A unit without records has gradient 0, which stays 0 whatever its scale.
-    scale = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
-    return np.asarray(np.einsum("u,ucf->cf", scale, gradients))
+    clip_factors = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
+    return np.asarray(np.einsum("u,ucf->cf", clip_factors, gradients))
 
 
 def _sum_clipped_records(records: PaddedUnits, weights: FloatArray, max_norm: float) -> FloatArray:
@@ -294,8 +296,8 @@ def _sum_clipped_records(records: PaddedUnits, weights: FloatArray, max_norm: fl
     residuals = _compute_residuals(records, weights)[:, 0]
     features = records.features[:, 0]
     norms = np.linalg.norm(residuals, axis=1) * np.linalg.norm(features, axis=1)
-    scale = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
-    return np.asarray((residuals * scale[:, None]).T @ features)
+    clip_factors = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
+    return np.asarray((residuals * clip_factors[:, None]).T @ features)
 
 
 def compute_step_noise(epsilon: float, delta: float, num_steps: int) -> float:
@@ -326,20 +328,20 @@ def compute_replaced_epsilon(epsilon: float, delta: float) -> float:
 
 
 def fit_shared(
-    units: PaddedUnits,
+    padded_units: PaddedUnits,
     num_records: int,
     epsilon: float,
     delta: float,
     rng: np.random.Generator,
     options: TrainingOptions = TrainingOptions(),
     unit_records: float = 1.0,
-    group: float = 1.0,
+    group_size: float = 1.0,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
     """Fit W by noisy full-batch gradient descent from 0, at V = 0: (ε, δ)-DP where one unit's records are zeroed.
 
     Args:
-        units: Records by unit of protection.
+        padded_units: Records by unit of protection.
         num_records: Their public number, which the mean divides by.
         epsilon: Budget of all steps together; infinite for none.
         delta: δ of all steps together.
@@ -347,7 +349,7 @@ def fit_shared(
         options: Steps, clip and rate.
         unit_records: Records whose clips one unit may fill; 1 for records. A unit's summed gradient is clipped to
             ``options.clip`` times this.
-        group: Multiplies the noise: a user of so many records, protected by group privacy of clipped records.
+        group_size: Multiplies the noise: a user of so many records, protected by group privacy of clipped records.
         should_stop: Asked before every step; W as it is then is returned, which is private as well.
 
     Returns:
@@ -359,18 +361,18 @@ def fit_shared(
     Source: Abadi et al. 2016, algorithm 1, with all units in every step; the accounting is that of
         `compute_step_noise`.
     """
-    has_single_records = units.features.shape[1] == 1
+    has_single_records = padded_units.features.shape[1] == 1
     max_norm = options.clip * unit_records
-    noise = compute_step_noise(epsilon, delta, options.steps) * max_norm * group
-    weights = np.zeros((units.targets.shape[2], units.features.shape[2]))
+    noise_scale = compute_step_noise(epsilon, delta, options.steps) * max_norm * group_size
+    weights = np.zeros((padded_units.targets.shape[2], padded_units.features.shape[2]))
     for _ in range(options.steps):
         if should_stop():
             break
         if has_single_records:
-            gradient = _sum_clipped_records(units, weights, max_norm)
+            gradient = _sum_clipped_records(padded_units, weights, max_norm)
         else:
-            gradient = sum_clipped(compute_unit_gradients(units, weights), max_norm)
-        gradient += noise * rng.standard_normal(weights.shape)
+            gradient = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
+        gradient += noise_scale * rng.standard_normal(weights.shape)
         weights = weights - options.rate / num_records * gradient
     return weights
 
@@ -388,8 +390,8 @@ def fit_without_privacy(
 
 
 def fit_personal(
-    owners: PaddedUnits,
-    shared: FloatArray,
+    owner_units: PaddedUnits,
+    shared_weights: FloatArray,
     penalty: float | FloatArray,
     num_steps: int,
     should_stop: ShouldStop = never,
@@ -397,8 +399,8 @@ def fit_personal(
     """Fit V_j of every owner at once: the minimum of their mean loss at W + V_j with penalty/2 |V_j|².
 
     Args:
-        owners: Records by owner; an owner without records gets V_j = 0.
-        shared: W, shape (classes, features).
+        owner_units: Records by owner; an owner without records gets V_j = 0.
+        shared_weights: W, shape (classes, features).
         penalty: Above 0, for all owners or one each, shape (owners,).
         num_steps: Of Nesterov's method for strongly convex functions; the mean loss is 1/2-smooth where records have
             norm 1 at most (Böhning 1992).
@@ -407,36 +409,39 @@ def fit_personal(
     Returns:
         V, shape (owners, classes, features).
     """
-    ridge = np.asarray(penalty, dtype=np.float64).reshape(-1, 1, 1)
-    smoothness = 0.5 + ridge
-    root = np.sqrt(ridge / smoothness)
-    momentum = (1.0 - root) / (1.0 + root)
-    sizes = np.maximum(owners.sizes, 1.0)
-    personal = np.zeros((owners.features.shape[0], *shared.shape))
-    extrapolated = personal
+    penalties = np.asarray(penalty, dtype=np.float64).reshape(-1, 1, 1)
+    smoothness = 0.5 + penalties
+    condition_root = np.sqrt(penalties / smoothness)
+    momentum = (1.0 - condition_root) / (1.0 + condition_root)
+    sizes = np.maximum(owner_units.sizes, 1.0)
+    personal_weights = np.zeros((owner_units.features.shape[0], *shared_weights.shape))
+    extrapolated_weights = personal_weights
     for _ in range(num_steps):
         if should_stop():
             break
-        gradient = compute_unit_gradients(owners, shared + extrapolated) / sizes + ridge * extrapolated
-        next_personal = extrapolated - gradient / smoothness
-        extrapolated = next_personal + momentum * (next_personal - personal)
-        personal = next_personal
-    return personal
+        gradient = (
+            compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
+            + penalties * extrapolated_weights
+        )
+        next_weights = extrapolated_weights - gradient / smoothness
+        extrapolated_weights = next_weights + momentum * (next_weights - personal_weights)
+        personal_weights = next_weights
+    return personal_weights
 
 
 def average_losses(units: PaddedUnits, weights: FloatArray) -> FloatArray:
     """Average the losses of every owner, shape (owners,); 0 for one without records."""
     probabilities = _softmax(units.features @ np.swapaxes(weights, -1, -2))
     label_probabilities = np.sum(probabilities * units.targets, axis=2)
-    logs = np.log(np.maximum(label_probabilities, 1e-300)) * units.record_mask[:, :, 0]
-    return np.asarray(-logs.sum(axis=1) / np.maximum(units.sizes[:, 0, 0], 1.0))
+    log_likelihoods = np.log(np.maximum(label_probabilities, 1e-300)) * units.record_mask[:, :, 0]
+    return np.asarray(-log_likelihoods.sum(axis=1) / np.maximum(units.sizes[:, 0, 0], 1.0))
 
 
 def choose_and_fit_personal(
     records: LabelledRecords,
-    owners: IntArray,
+    owner_codes: IntArray,
     num_owners: int,
-    shared: FloatArray,
+    shared_weights: FloatArray,
     options: TrainingOptions,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
@@ -444,44 +449,53 @@ def choose_and_fit_personal(
 
     Args:
         records: Records to learn from.
-        owners: Codes of their owners.
+        owner_codes: Codes of their owners.
         num_owners: n.
-        shared: W; 0 for owners who work alone.
+        shared_weights: W; 0 for owners who work alone.
         options: Penalties and steps.
         should_stop: Asked before every step.
 
     Returns:
         V, shape (owners, classes, features).
     """
-    best_penalty = np.full(num_owners, options.penalties[-1])
+    best_penalties = np.full(num_owners, options.penalties[-1])
     if len(options.penalties) > 1:
-        is_validation = rank_within_users(owners, np.arange(owners.size)) % 5 == 4
+        is_validation_record = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
         training_units, validation_units = (
-            pad_units(records.select(np.flatnonzero(is_part)), owners[is_part], num_owners)
-            for is_part in (~is_validation, is_validation)
+            pad_units(records.select(np.flatnonzero(is_part)), owner_codes[is_part], num_owners)
+            for is_part in (~is_validation_record, is_validation_record)
         )
-        smallest_loss = np.full(num_owners, np.inf)
+        smallest_losses = np.full(num_owners, np.inf)
         # From the largest: an owner with too few records to hold any back stays with it.
         for penalty in sorted(options.penalties, reverse=True):
-            personal = fit_personal(training_units, shared, penalty, options.personal_steps, should_stop)
-            loss = average_losses(validation_units, shared + personal)
-            best_penalty = np.where(loss < smallest_loss, penalty, best_penalty)
-            smallest_loss = np.minimum(loss, smallest_loss)
+            personal_weights = fit_personal(
+                training_units, shared_weights, penalty, options.personal_steps, should_stop
+            )
+            validation_losses = average_losses(validation_units, shared_weights + personal_weights)
+            best_penalties = np.where(validation_losses < smallest_losses, penalty, best_penalties)
+            smallest_losses = np.minimum(validation_losses, smallest_losses)
     return fit_personal(
-        pad_units(records, owners, num_owners), shared, best_penalty, options.personal_steps, should_stop
+        pad_units(records, owner_codes, num_owners),
+        shared_weights,
+        best_penalties,
+        options.personal_steps,
+        should_stop,
     )
 
 
 def compute_accuracy(
-    records: LabelledRecords, owners: IntArray, shared: FloatArray, personal: FloatArray | None
+    records: LabelledRecords,
+    owner_codes: IntArray,
+    shared_weights: FloatArray,
+    personal_weights: FloatArray | None,
 ) -> float:
     """Compute the share of records whose class is predicted by their own owner's model, W + V_j."""
-    if personal is None:
-        scores = records.features @ shared.T
+    if personal_weights is None:
+        scores = records.features @ shared_weights.T
         return float(np.mean(scores.argmax(axis=1) == records.labels))
     num_right = 0
-    for owner in range(personal.shape[0]):
-        rows = np.flatnonzero(owners == owner)
-        scores = records.features[rows] @ (shared + personal[owner]).T
+    for owner_code in range(personal_weights.shape[0]):
+        rows = np.flatnonzero(owner_codes == owner_code)
+        scores = records.features[rows] @ (shared_weights + personal_weights[owner_code]).T
         num_right += int(np.sum(scores.argmax(axis=1) == records.labels[rows]))
     return num_right / records.labels.size

@@ -40,9 +40,9 @@ class Spending:
         count_share: Share of beta for the noisy counts, in [0, 1); 0 where none are released.
         sweeps: T, releases of all item vectors.
         max_items: k: a user's squared weights sum to at most this.
-        releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
-        unit_releases: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same noise: 1
-            where the Gram matrix of all users is released, for implicit feedback.
+        releases_per_sweep: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
+        unit_releases_per_sweep: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same
+            noise: 1 where the Gram matrix of all users is released, for implicit feedback.
 
     Raises:
         InvalidInput: Out of range; all problems at once.
@@ -53,7 +53,7 @@ class Spending:
     sweeps: int
     max_items: int
     releases: int = 2
-    unit_releases: int = 0
+    unit_releases_per_sweep: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -62,7 +62,7 @@ class Spending:
             problems.whole(1, 1_000, sweeps=self.sweeps)
             problems.whole(1, 10**9, max_items=self.max_items)
             problems.whole(1, 10_000, releases=self.releases)
-            problems.whole(0, 10_000, for_all=self.unit_releases)
+            problems.whole(0, 10_000, for_all=self.unit_releases_per_sweep)
 
     @classmethod
     def from_target(
@@ -74,16 +74,16 @@ class Spending:
     @property
     def count_noise(self) -> float:
         """Return s_0, the standard deviation of the noise on each count; infinite where no counts are released."""
-        budget = self.budget * self.count_share
-        return math.sqrt(self.max_items / (2.0 * budget)) if budget else math.inf
+        count_budget = self.budget * self.count_share
+        return math.sqrt(self.max_items / (2.0 * count_budget)) if count_budget else math.inf
 
     @property
     def noise(self) -> float:
         """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
-        budget = self.budget * (1.0 - self.count_share)
+        sum_budget = self.budget * (1.0 - self.count_share)
         # In units of what a rating of weight 1 may add.
-        squared_sensitivity = self.sweeps * (self.releases * self.max_items + self.unit_releases)
-        return math.sqrt(squared_sensitivity / (2.0 * budget))
+        squared_sensitivity = self.sweeps * (self.releases * self.max_items + self.unit_releases_per_sweep)
+        return math.sqrt(squared_sensitivity / (2.0 * sum_budget))
 
 
 SMALLEST_COUNT = 1.0
@@ -117,13 +117,15 @@ class WeightedRatings:
     ratings: Ratings
     weights: npt.NDArray[np.float32]
 
-    def sum_by_item(self, numbers: npt.ArrayLike) -> FloatArray:
+    def sum_by_item(self, values_by_rating: npt.ArrayLike) -> FloatArray:
         """Sum one number per rating over each item, shape (num_items,)."""
-        return np.asarray(np.bincount(self.ratings.items, numbers, self.ratings.num_items), dtype=np.float64)
+        return np.asarray(
+            np.bincount(self.ratings.items, values_by_rating, self.ratings.num_items), dtype=np.float64
+        )
 
 
-def keep_smallest(
-    graph: TaskGraph, max_items: int, sort_numbers: np.random.Generator | IntArray
+def select_smallest(
+    graph: TaskGraph, max_items: int, sort_source: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
     """Keep exactly ``max_items`` ratings of each user, or all if they have fewer; return a mask.
 
@@ -133,8 +135,8 @@ def keep_smallest(
     Args:
         graph: Who rated what.
         max_items: k, at least 1.
-        sort_numbers: A number for each item, below 2^31: the smallest ones of each user are kept. Or a source of random
-            numbers: then every set of k of a user's ratings is equally likely.
+        sort_source: A number for each item, below 2^31: the smallest ones of each user are kept. Or a source of random
+            sort_values: then every set of k of a user's ratings is equally likely.
 
     Returns:
         Shape (num_ratings,).
@@ -144,27 +146,29 @@ def keep_smallest(
     is_kept = np.ones(graph.num_pairs, dtype=bool)
     if not long_users.size:
         return is_kept
-    row_lengths = ratings_per_user[long_users]
-    row_ends = np.cumsum(row_lengths)
-    index_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - row_lengths, row_lengths)
-    position = np.repeat(graph.starts[long_users], row_lengths) + index_in_row
-    index_bits = int(row_lengths.max()).bit_length()
+    ratings_per_long_user = ratings_per_user[long_users]
+    row_ends = np.cumsum(ratings_per_long_user)
+    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(
+        row_ends - ratings_per_long_user, ratings_per_long_user
+    )
+    positions = np.repeat(graph.starts[long_users], ratings_per_long_user) + indices_in_row
+    index_bits = int(ratings_per_long_user.max()).bit_length()
     row_bits = int(long_users.size).bit_length()
     number_bits = 63 - index_bits - row_bits
-    if isinstance(sort_numbers, np.random.Generator):
+    if isinstance(sort_source, np.random.Generator):
         # Among equal numbers the first rating is taken; the bits that are left make equal numbers rare.
-        numbers = sort_numbers.integers(0, 1 << number_bits, size=position.size)
+        sort_values = sort_source.integers(0, 1 << number_bits, size=positions.size)
     else:
-        numbers = sort_numbers[graph.tasks[position]]
-    sort_keys = np.repeat(np.arange(long_users.size), row_lengths) << (index_bits + number_bits)
-    sort_keys |= numbers << index_bits
-    sort_keys |= index_in_row
+        sort_values = sort_source[graph.tasks[positions]]
+    sort_keys = np.repeat(np.arange(long_users.size), ratings_per_long_user) << (index_bits + number_bits)
+    sort_keys |= sort_values << index_bits
+    sort_keys |= indices_in_row
     sort_keys.sort()
-    sorted_index = sort_keys & ((1 << index_bits) - 1)
-    is_kept[position] = False
+    sorted_indices = sort_keys & ((1 << index_bits) - 1)
+    is_kept[positions] = False
     # Rows are as long as before, so the index in the sorted row is the old index.
-    is_within_bound = index_in_row < max_items
-    is_kept[(position - index_in_row + sorted_index)[is_within_bound]] = True
+    is_within_bound = indices_in_row < max_items
+    is_kept[(positions - indices_in_row + sorted_indices)[is_within_bound]] = True
     return is_kept
 
 
@@ -179,7 +183,7 @@ def count_with_noise(ratings: Ratings, max_items: int, noise: float, rng: np.ran
 
     Source: Krichene et al. 2023, appendix D.1.
     """
-    counted_items = ratings.items[keep_smallest(ratings.graph, max_items, rng)]
+    counted_items = ratings.items[select_smallest(ratings.graph, max_items, rng)]
     counts = np.bincount(counted_items, minlength=ratings.num_items).astype(np.float64)
     return np.maximum(counts + rng.normal(scale=noise, size=counts.size), SMALLEST_COUNT)
 
@@ -188,7 +192,7 @@ def allocate(
     ratings: Ratings,
     scheme: Scheme,
     max_items: int,
-    counts: FloatArray,
+    noisy_counts: FloatArray,
     exponent: float,
     rng: np.random.Generator,
 ) -> WeightedRatings:
@@ -201,25 +205,25 @@ def allocate(
         ratings: The table.
         scheme: Which.
         max_items: k.
-        counts: Noisy counts, above 0, shape (num_items,); not read by the uniform scheme.
+        noisy_counts: Noisy counts, above 0, shape (num_items,); not read by the uniform scheme.
         exponent: mu in [0, 1], of the adaptive scheme.
         rng: Source of the uniform scheme's draw.
 
     Source: Krichene et al. 2023, section 5 and appendix D.1, and its public code; Chien et al. 2021 for tail sampling.
     """
     if scheme is Scheme.ADAPTIVE:
-        item_weights = counts**-exponent
+        item_weights = noisy_counts**-exponent
         # Numbers near 1: the users' factors then keep their digits whatever the counts are.
         item_weights /= math.sqrt(float(np.mean(item_weights**2)))
-        scales = scale_to_budget(ratings.graph, item_weights, float(max_items)) * _SINGLE_MARGIN
-        weights = np.repeat(scales.astype(np.float32), np.diff(ratings.starts))
+        user_scales = scale_to_budget(ratings.graph, item_weights, float(max_items)) * _SINGLE_MARGIN
+        weights = np.repeat(user_scales.astype(np.float32), np.diff(ratings.starts))
         weights *= item_weights.astype(np.float32)[ratings.items]
         return WeightedRatings(ratings, weights)
-    sort_numbers: np.random.Generator | IntArray = rng
+    sort_source: np.random.Generator | IntArray = rng
     if scheme is Scheme.TAIL:
-        sort_numbers = np.empty(counts.size, dtype=np.int64)
-        sort_numbers[np.argsort(counts, kind="stable")] = np.arange(counts.size)
-    is_kept = keep_smallest(ratings.graph, max_items, sort_numbers)
+        sort_source = np.empty(noisy_counts.size, dtype=np.int64)
+        sort_source[np.argsort(noisy_counts, kind="stable")] = np.arange(noisy_counts.size)
+    is_kept = select_smallest(ratings.graph, max_items, sort_source)
     kept_ratings = ratings if is_kept.all() else ratings.select(is_kept)
     return WeightedRatings(kept_ratings, np.ones(kept_ratings.num_ratings, dtype=np.float32))
 
@@ -239,11 +243,11 @@ def allocate_with_counts(
     """
     # A stream for each: a scheme that takes no counts has the same noise on its sums.
     count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
-    counts = np.ones(ratings.num_items)
+    noisy_counts = np.ones(ratings.num_items)
     if needs_counts:
-        counts = count_with_noise(ratings, spending.max_items, spending.count_noise, count_rng)
-    weighted = allocate(ratings, scheme, spending.max_items, counts, exponent, draw_rng)
-    return counts, weighted, noise_rng
+        noisy_counts = count_with_noise(ratings, spending.max_items, spending.count_noise, count_rng)
+    weighted_ratings = allocate(ratings, scheme, spending.max_items, noisy_counts, exponent, draw_rng)
+    return noisy_counts, weighted_ratings, noise_rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +257,8 @@ class BudgetShares:
     Attributes:
         scheme: Who gets a user's budget.
         shares: Of all squared weights, shape (BUCKETS,), summing to 1.
-        weight: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
-        noise: s: standard deviation of the noise on each released sum.
+        mean_weight_sums: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
+        sum_noise: s: standard deviation of the noise on each released sum.
         used_share: Mean over users with a rating of their squared weights over k: what they do not use is lost.
     """
 
@@ -285,11 +289,13 @@ def divide_budget(
     """
     if not scheme.needs_counts:
         spending = replace(spending, count_share=0.0)
-    _, weighted, _ = allocate_with_counts(ratings, scheme, spending, exponent, seed, scheme.needs_counts)
+    _, weighted_ratings, _ = allocate_with_counts(
+        ratings, scheme, spending, exponent, seed, scheme.needs_counts
+    )
     buckets = assign_buckets(ratings.item_counts)
-    squared_weights = weighted.weights.astype(np.float64) ** 2
-    bucket_budgets = np.bincount(buckets, weighted.sum_by_item(squared_weights), BUCKETS)
-    bucket_weights = np.bincount(buckets, weighted.sum_by_item(weighted.weights), BUCKETS)
+    squared_weights = weighted_ratings.weights.astype(np.float64) ** 2
+    bucket_budgets = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), BUCKETS)
+    bucket_weights = np.bincount(buckets, weighted_ratings.sum_by_item(weighted_ratings.weights), BUCKETS)
     num_active_users = int(np.count_nonzero(np.diff(ratings.starts)))
     return BudgetShares(
         scheme,

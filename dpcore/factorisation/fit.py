@@ -25,7 +25,14 @@ import numpy as np
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
-from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
+from dpcore.factorisation.model import (
+    FactorModel,
+    FactorSettings,
+    LeastSquaresSums,
+    RatingRange,
+    solve_rows,
+    solve_users,
+)
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 from dpcore.multitask.learners import clip_rows
 
@@ -37,7 +44,7 @@ class GradientSteps:
     """The gradient steps of a sweep.
 
     Attributes:
-        number: S, steps in a sweep, each a release; 1 to 1,000.
+        num_steps: S, steps in a sweep, each a release; 1 to 1,000.
         gradient_bound: Gamma > 0, in the ratings' unit: the length to which each user's gradient for an item is
             clipped. A residual of this size is where clipping begins, since user vectors have length at most 1.
     """
@@ -47,54 +54,59 @@ class GradientSteps:
 
 
 def sum_gradients(
-    weighted: WeightedRatings,
+    weighted_ratings: WeightedRatings,
     user_vectors: FloatArray,
     item_vectors: FloatArray,
-    limits: RatingRange,
-    bound: float,
+    rating_range: RatingRange,
+    gradient_bound: float,
 ) -> FloatArray:
     """Compute sum_j w_ij clip((<u_i, v_j> - y_ij) v_j, bound) of every item, shape (num_items, d). Private.
 
     Args:
-        weighted: The ratings that count, and their weights.
+        weighted_ratings: The ratings that count, and their weights.
         user_vectors: Shape (num_users, d), of length at most 1.
         item_vectors: Shape (num_items, d).
-        limits: Public range of the ratings.
-        bound: Gamma.
+        rating_range: Public range of the ratings.
+        gradient_bound: Gamma.
     """
-    ratings = weighted.ratings
+    ratings = weighted_ratings.ratings
     gradient_sums = np.zeros(item_vectors.shape)
-    lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
-    per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for block in ratings.blocks(max(int(_CELLS / per_user), 1)):
-        user_rows = block.user_rows
-        predicted = np.einsum("pd,pd->p", user_vectors[user_rows], item_vectors[block.items])
-        residuals = predicted - limits.centre(ratings.values[block.ratings])
-        gradient_lengths = np.abs(residuals) * lengths[user_rows]
+    user_lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
+    cells_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
+    for block in ratings.blocks(max(int(_CELLS / cells_per_user), 1)):
+        user_rows = block.rating_users
+        predictions = np.einsum("pd,pd->p", user_vectors[user_rows], item_vectors[block.items])
+        residuals = predictions - rating_range.centre(ratings.values[block.ratings])
+        gradient_lengths = np.abs(residuals) * user_lengths[user_rows]
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-        entries = weighted.weights[block.ratings] * residuals * (bound / np.maximum(gradient_lengths, bound))
-        gradient_sums += block.build_matrix(entries).T @ user_vectors[block.users]
+        weighted_residuals = (
+            weighted_ratings.weights[block.ratings]
+            * residuals
+            * (gradient_bound / np.maximum(gradient_lengths, gradient_bound))
+        )
+        gradient_sums += block.build_matrix(weighted_residuals).T @ user_vectors[block.users]
     return gradient_sums
 
 
-def expect_weights(counts: FloatArray, exponent: float) -> FloatArray:
+def estimate_weight_sums(noisy_counts: FloatArray, exponent: float) -> FloatArray:
     """Estimate the sum of each item's weights from noisy counts alone, shape (num_items,).
 
     Equation 11 with as many users as the counts show at least: n_i omega_i with omega_i proportional to n_i^-mu
     and sum n_i omega_i^2 = sum n_i. It sets the length of the steps and costs no privacy.
     """
     return np.asarray(
-        counts ** (1.0 - exponent) * np.sqrt(counts.sum() / np.sum(counts ** (1.0 - 2.0 * exponent)))
+        noisy_counts ** (1.0 - exponent)
+        * np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * exponent)))
     )
 
 
 def descend(
     item_vectors: FloatArray,
     ridge_target: FloatArray,
-    weighted: WeightedRatings,
+    weighted_ratings: WeightedRatings,
     user_vectors: FloatArray,
     settings: FactorSettings,
-    limits: RatingRange,
+    rating_range: RatingRange,
     steps: GradientSteps,
     noise: float,
     weight_sums: FloatArray,
@@ -105,36 +117,38 @@ def descend(
     Args:
         item_vectors: Before, shape (num_items, d).
         ridge_target: What the ridge draws items to, shape (d,): the overall level, followed from the released sums.
-        weighted: The ratings that count, and their weights.
+        weighted_ratings: The ratings that count, and their weights.
         user_vectors: Of this sweep, of length at most 1, shape (num_users, d).
         settings: Ridge of the items, and the offset.
-        limits: Public range of the ratings.
+        rating_range: Public range of the ratings.
         steps: How many, and the clipping.
         noise: s, per unit of the gradient bound.
-        weight_sums: `expect_weights`.
+        weight_sums: `estimate_weight_sums`.
         rng: Source of the noise.
 
     Returns:
         Item vectors, and ``ridge_target`` as it is then.
     """
-    vectors, ridge_target = item_vectors.copy(), ridge_target.copy()
+    new_vectors, ridge_target = item_vectors.copy(), ridge_target.copy()
     for _ in range(steps.number):
-        gradients = sum_gradients(weighted, user_vectors, vectors, limits, steps.gradient_bound)
+        gradients = sum_gradients(
+            weighted_ratings, user_vectors, new_vectors, rating_range, steps.gradient_bound
+        )
         gradients += noise * steps.gradient_bound * rng.standard_normal(gradients.shape)
         if settings.offset > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
             level_shift = float(gradients[:, 0].sum()) / (settings.offset**2 * float(weight_sums.sum()))
-            bound = limits.label_bound / settings.offset
-            new_level = min(max(float(ridge_target[0]) - level_shift, -bound), bound)
-            vectors[:, 0] += new_level - ridge_target[0]
+            level_bound = rating_range.label_bound / settings.offset
+            new_level = min(max(float(ridge_target[0]) - level_shift, -level_bound), level_bound)
+            new_vectors[:, 0] += new_level - ridge_target[0]
             # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
             # clipped.
             gradients[:, 0] += (new_level - ridge_target[0]) * settings.offset**2 * weight_sums
             ridge_target[0] = new_level
         # User vectors have length at most 1, so this is never longer than a stable step.
-        rate = 1.0 / (weight_sums + settings.item_ridge)
-        vectors -= rate[:, None] * (gradients + settings.item_ridge * (vectors - ridge_target))
-    return vectors, ridge_target
+        step_sizes = 1.0 / (weight_sums + settings.item_ridge)
+        new_vectors -= step_sizes[:, None] * (gradients + settings.item_ridge * (new_vectors - ridge_target))
+    return new_vectors, ridge_target
 
 
 RIDGE_TO_NOISE = 10.0
@@ -154,14 +168,14 @@ def matrix_sensitivity(offset: float) -> float:
     return math.sqrt((1.0 + offset**4 + (1.0 - offset**2) ** 2) / 2.0)
 
 
-def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, bound: float) -> FloatArray:
-    """Clip user vectors to length ``bound``, and keep their offset coordinate.
+def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_length: float) -> FloatArray:
+    """Clip user vectors to length ``max_length``, and keep their offset coordinate.
 
     Source: Krichene et al. 2023, algorithm 1, line 2.
     """
     num_fixed = int(settings.offset > 0.0)
     # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
-    remaining_length = math.sqrt(max(bound**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
+    remaining_length = math.sqrt(max(max_length**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
     learned_part = user_vectors[:, num_fixed:]
     learned_part = clip_rows(learned_part, remaining_length) if remaining_length else 0.0 * learned_part
     return np.hstack([user_vectors[:, :num_fixed], learned_part])
@@ -176,20 +190,20 @@ def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tup
 
 def sum_over_users(
     train: Ratings,
-    weighted: WeightedRatings | None,
+    weighted_ratings: WeightedRatings | None,
     item_vectors: FloatArray,
     settings: FactorSettings,
-    limits: RatingRange,
+    rating_range: RatingRange,
     user_bound: float = math.inf,
-) -> Sums:
+) -> LeastSquaresSums:
     """Let every user solve for their vector, and sum over users for all items. Private.
 
     Args:
         train: All ratings of the users, from which they solve.
-        weighted: The ratings that enter the sums, with weights; None for all of them with weight 1.
+        weighted_ratings: The ratings that enter the sums, with weights; None for all of them with weight 1.
         item_vectors: Of the sweep before, shape (num_items, d).
         settings: Ridge of the users, and the offset.
-        limits: The range of ratings.
+        rating_range: The range of ratings.
         user_bound: Gamma_x: user vectors are clipped to this length, the offset kept.
 
     Returns:
@@ -197,43 +211,43 @@ def sum_over_users(
     """
     # A user's part is rounded to the precision of the whole sum: in float32 a user could so move a sum by 3e-4 more
     # than is declared, in float64 by 1e-12.
-    dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
-    sums = Sums.zeros(train.num_items, settings.dimension, dtype)
-    weighted = weighted or WeightedRatings(train, np.ones(train.num_ratings, dtype))
-    for user_block, vectors in solve_users(train, item_vectors, settings, limits):
-        own_offsets, vectors = split_own_offsets(vectors, settings)
+    dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
+    sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
+    weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
+    for user_block, user_vectors in solve_users(train, item_vectors, settings, rating_range):
+        own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
         # A user solves from all of their ratings; only the clipped vector enters the release.
         if math.isfinite(user_bound):
-            vectors = clip_user_vectors(vectors, settings, user_bound)
-        block = RatingBlock(weighted.ratings, user_block.users)
-        values = weighted.ratings.values[block.ratings]
+            user_vectors = clip_user_vectors(user_vectors, settings, user_bound)
+        block = RatingBlock(weighted_ratings.ratings, user_block.users)
+        values = weighted_ratings.ratings.values[block.ratings]
         if settings.own_coordinate:
-            values = values - block.repeat(own_offsets).astype(values.dtype)
-        labels = limits.centre(values).astype(dtype)
-        weights = weighted.weights[block.ratings].astype(dtype, copy=False)
-        sums.add(block, vectors.astype(dtype), weights, np.asarray(weights * labels))
+            values = values - block.repeat_for_ratings(own_offsets).astype(values.dtype)
+        centred_ratings = rating_range.centre(values).astype(dtype)
+        weights = weighted_ratings.weights[block.ratings].astype(dtype, copy=False)
+        sums.add(block, user_vectors.astype(dtype), weights, np.asarray(weights * centred_ratings))
     return sums
 
 
 def fit(
-    train: Ratings, settings: FactorSettings, limits: RatingRange, on_sweep: OnSweep = lambda: None
+    train: Ratings, settings: FactorSettings, rating_range: RatingRange, on_sweep: OnSweep = lambda: None
 ) -> FactorModel:
     """Fit by alternating least squares without privacy, from random item vectors.
 
     The sums are taken in the precision of the ratings; the equations are solved in float64.
     """
-    vectors = settings.first_item_vectors(train.num_items)
+    item_vectors = settings.first_item_vectors(train.num_items)
     for _ in range(settings.sweeps):
-        sums = sum_over_users(train, None, vectors, settings, limits)
-        vectors = settings.append_own_coordinate(solve_rows(sums, settings.item_ridge))
+        sums = sum_over_users(train, None, item_vectors, settings, rating_range)
+        item_vectors = settings.append_own_coordinate(solve_rows(sums, settings.item_ridge))
         on_sweep()
-    return FactorModel(vectors, settings, limits)
+    return FactorModel(item_vectors, settings, rating_range)
 
 
 def fit_private(
     train: Ratings,
     settings: FactorSettings,
-    limits: RatingRange,
+    rating_range: RatingRange,
     scheme: Scheme,
     spending: Spending,
     exponent: float = 0.25,
@@ -249,7 +263,7 @@ def fit_private(
     Args:
         train: The table.
         settings: Dimension, sweeps (those of ``spending`` count), ridges, offset.
-        limits: The public range of ratings.
+        rating_range: The public range of ratings.
         scheme: Who gets a user's budget.
         spending: The budget; its ``max_items`` bounds a user's squared weights. Its share for counts is not spent where
             the scheme needs none, and goes to the sweeps.
@@ -269,46 +283,52 @@ def fit_private(
 
     Source: Krichene et al. 2023, algorithm 3 with algorithms 1 and 2; Chien et al. 2021.
     """
-    releases = 2 if steps is None else steps.number
-    if spending.releases != releases:
-        raise refuse(f"the budget is for {spending.releases} releases in a sweep, and {releases} are made")
+    releases_per_sweep = 2 if steps is None else steps.number
+    if spending.releases != releases_per_sweep:
+        raise refuse(
+            f"the budget is for {spending.releases} releases in a sweep, and {releases_per_sweep} are made"
+        )
     # Weights of mu = 0 depend on no count: without a share of the budget for counts, none are taken.
     has_equal_weights = scheme is Scheme.ADAPTIVE and exponent == 0.0 and spending.count_share == 0.0
     needs_counts = (scheme.needs_counts and not has_equal_weights) or steps is not None
     if not needs_counts:
         spending = replace(spending, count_share=0.0)
-    counts, weighted, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed, needs_counts)
+    noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(
+        train, scheme, spending, exponent, seed, needs_counts
+    )
     settings = replace(
         settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
-    vectors = settings.first_item_vectors(train.num_items)
-    levels = np.zeros(settings.dimension)
+    item_vectors = settings.first_item_vectors(train.num_items)
+    ridge_target = np.zeros(settings.dimension)
     for _ in range(spending.sweeps):
         if steps is not None:
-            weight_sums = expect_weights(counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
+            weight_sums = estimate_weight_sums(noisy_counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
             own_offsets, user_vectors = split_own_offsets(
-                FactorModel(vectors, settings, limits).solve_user_vectors(train), settings
+                FactorModel(item_vectors, settings, rating_range).solve_user_vectors(train), settings
             )
-            ratings = weighted.ratings
+            ratings = weighted_ratings.ratings
             known_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
-            vectors, levels = descend(
-                vectors[:, : settings.dimension], levels,
-                WeightedRatings(replace(ratings, values=ratings.values - known_offsets), weighted.weights),
-                clip_user_vectors(user_vectors, settings, 1.0), settings, limits, steps, spending.noise,
+            item_vectors, ridge_target = descend(
+                item_vectors[:, : settings.dimension], ridge_target,
+                WeightedRatings(replace(ratings, values=ratings.values - known_offsets), weighted_ratings.weights),
+                clip_user_vectors(user_vectors, settings, 1.0), settings, rating_range, steps, spending.noise,
                 weight_sums, noise_rng,
             )  # fmt: skip
         else:
-            sums = sum_over_users(train, weighted, vectors, settings, limits, user_bound=1.0)
-            noisy_sums = add_noise(sums, spending.noise, limits.label_bound, noise_rng, settings.offset)
-            vectors = solve_noisy_items(noisy_sums, settings, limits)
-        vectors = settings.append_own_coordinate(vectors)
+            sums = sum_over_users(
+                train, weighted_ratings, item_vectors, settings, rating_range, user_bound=1.0
+            )
+            noisy_sums = add_noise(sums, spending.noise, rating_range.label_bound, noise_rng, settings.offset)
+            item_vectors = solve_noisy_items(noisy_sums, settings, rating_range)
+        item_vectors = settings.append_own_coordinate(item_vectors)
         on_sweep()
-    return FactorModel(vectors, settings, limits)
+    return FactorModel(item_vectors, settings, rating_range)
 
 
 def add_noise(
-    sums: Sums, noise: float, label_bound: float, rng: np.random.Generator, offset: float = 0.0
-) -> Sums:
+    sums: LeastSquaresSums, noise: float, label_bound: float, rng: np.random.Generator, offset: float = 0.0
+) -> LeastSquaresSums:
     """Add Gaussian noise to every entry on and above the diagonals, and to the vectors: the sums as released.
 
     Args:
@@ -321,23 +341,28 @@ def add_noise(
     return sums.add_noise(noise * matrix_sensitivity(offset), noise * label_bound, rng)
 
 
-def solve_noisy_items(noisy_sums: Sums, settings: FactorSettings, limits: RatingRange) -> FloatArray:
+def solve_noisy_items(
+    noisy_sums: LeastSquaresSums, settings: FactorSettings, rating_range: RatingRange
+) -> FloatArray:
     """Solve for the item vectors from the released sums: post-processing, which costs no privacy.
 
     The matrix is projected on the positive semidefinite cone (algorithm 1, line 7) before the ridge is added.
     With an offset coordinate, the ridge draws an item to the overall mean rating instead of the midpoint; that
     mean comes from the same released sums, whose noise averages out over the items (ours).
     """
-    matrices, vectors = noisy_sums.unfold().astype(np.float64), noisy_sums.vectors.astype(np.float64)
-    overall = np.zeros(settings.dimension)
+    matrices, label_sums = (
+        noisy_sums.unfold_matrices().astype(np.float64),
+        noisy_sums.vectors.astype(np.float64),
+    )
+    mean_vector = np.zeros(settings.dimension)
     # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
     weight_sum, label_sum = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.vectors[:, 0].sum())
     if settings.offset > 0.0 and weight_sum > 0.0:
-        bound = limits.label_bound / settings.offset
-        overall[0] = min(max(label_sum / weight_sum, -bound), bound)
-    eigenvalues, directions = np.linalg.eigh(matrices)
+        level_bound = rating_range.label_bound / settings.offset
+        mean_vector[0] = min(max(label_sum / weight_sum, -level_bound), level_bound)
+    eigenvalues, eigenvectors = np.linalg.eigh(matrices)
     # The ridge is on what an item is off from ``start``: the equations are solved for that.
-    residuals = vectors - matrices @ overall
-    coordinates = np.einsum("mkj,mk->mj", directions, residuals)
+    residuals = label_sums - matrices @ mean_vector
+    coordinates = np.einsum("mkj,mk->mj", eigenvectors, residuals)
     coordinates /= np.maximum(eigenvalues, 0.0) + settings.item_ridge
-    return np.asarray(overall + np.einsum("mij,mj->mi", directions, coordinates))
+    return np.asarray(mean_vector + np.einsum("mij,mj->mi", eigenvectors, coordinates))

@@ -29,10 +29,16 @@ from dpcore.factorisation.allocation import (
     Spending,
     WeightedRatings,
     allocate_with_counts,
-    keep_smallest,
+    select_smallest,
 )
 from dpcore.factorisation.fit import OnSweep
-from dpcore.factorisation.model import Sums, Vectors, choose_block_size, multiply_coordinates, solve_rows
+from dpcore.factorisation.model import (
+    LeastSquaresSums,
+    Vectors,
+    choose_block_size,
+    multiply_coordinates,
+    solve_rows,
+)
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 
 
@@ -43,7 +49,7 @@ class ImplicitSettings:
     Attributes:
         dimension: d, 1 to 128.
         sweeps: T, 1 to 50.
-        unobserved: alpha_0, above 0: the weight of a pair that was not chosen against one that was.
+        unobserved_weight: alpha_0, above 0: the weight of a pair that was not chosen against one that was.
         user_ridge: lambda of the users, above 0.
         item_ridge: lambda of the items, above 0, the same for each item.
         seed: Of the first item vectors, which are public.
@@ -123,17 +129,19 @@ def solve_users(
     item_products = multiply_coordinates(vectors)
     unobserved_matrix = settings.unobserved * item_products.sum(axis=0, dtype=np.float64)
     for block in history.blocks(choose_block_size(vectors.shape[1])):
-        choices = block.build_matrix(np.ones(block.items.size, dtype=vectors.dtype))
-        sums = Sums(np.asarray(choices @ item_products) + unobserved_matrix, np.asarray(choices @ vectors))
+        choice_matrix = block.build_matrix(np.ones(block.items.size, dtype=vectors.dtype))
+        sums = LeastSquaresSums(
+            np.asarray(choice_matrix @ item_products) + unobserved_matrix, np.asarray(choice_matrix @ vectors)
+        )
         yield block, scale_to_unit_length(solve_rows(sums, settings.user_ridge))
 
 
-def scale_to_unit_length(rows: FloatArray) -> FloatArray:
+def scale_to_unit_length(vectors: FloatArray) -> FloatArray:
     """Scale every row to length 1, a little less for rounding; a row of zeros stays."""
     # By the largest entry first: squares of very small or large ones would leave float64.
-    rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    lengths = np.sqrt(np.einsum("ud,ud->u", rows, rows))
-    return np.asarray(rows * ((1.0 - 1e-9) / np.where(lengths > 0.0, lengths, 1.0))[:, None])
+    vectors = vectors / np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    lengths = np.sqrt(np.einsum("ud,ud->u", vectors, vectors))
+    return np.asarray(vectors * ((1.0 - 1e-9) / np.where(lengths > 0.0, lengths, 1.0))[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +150,11 @@ class ImplicitSums:
 
     Attributes:
         item_sums: sum_j w_ij v_j v_j^T and sum_j w_ij v_j of every item.
-        gram: Upper triangle of sum_j v_j v_j^T over all users, shape (d (d + 1) / 2,).
+        gram_triangle: Upper triangle of sum_j v_j v_j^T over all users, shape (d (d + 1) / 2,).
     """
 
-    item_sums: Sums
-    gram: FloatArray
+    item_sums: LeastSquaresSums
+    gram_triangle: FloatArray
 
     def add_noise(self, noise: float, rng: np.random.Generator) -> ImplicitSums:
         """Add Gaussian noise s to every entry: the sums as released.
@@ -156,7 +164,9 @@ class ImplicitSums:
         sum v_k^4) / 2, which is at most 1.
         """
         item_sums = self.item_sums.add_noise(noise, noise, rng)
-        return ImplicitSums(item_sums, self.gram + noise * rng.standard_normal(self.gram.shape))
+        return ImplicitSums(
+            item_sums, self.gram_triangle + noise * rng.standard_normal(self.gram_triangle.shape)
+        )
 
 
 def sum_over_users(
@@ -175,24 +185,24 @@ def sum_over_users(
     """
     # In float64, as in `fit.sum_over_users`: in float32 a user could move a sum by more than is declared.
     dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
-    item_sums = Sums.zeros(train.num_items, settings.dimension, dtype)
-    gram = np.zeros(item_sums.matrices.shape[1])
+    item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
+    gram_triangle = np.zeros(item_sums.matrices.shape[1])
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for user_block, vectors in solve_users(train, item_vectors, settings):
-        gram += multiply_coordinates(vectors).sum(axis=0)
+        gram_triangle += multiply_coordinates(vectors).sum(axis=0)
         block = RatingBlock(weighted_ratings.ratings, user_block.users)
         weights = weighted_ratings.weights[block.ratings].astype(dtype, copy=False)
         item_sums.add(block, vectors.astype(dtype), weights, weights)
-    return ImplicitSums(item_sums, gram)
+    return ImplicitSums(item_sums, gram_triangle)
 
 
 def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     """Compute (A_i + alpha_0 G + lambda I)^-1 b_i of every item, with A_i and G made semidefinite first."""
     # With noise a matrix may have negative eigenvalues, and the objective no minimum. The projection reads released
     # sums, and costs no privacy.
-    matrices = _project_semidefinite(sums.item_sums.unfold().astype(np.float64))
-    gram = Sums(sums.gram[None, :], np.zeros((1, settings.dimension)))
-    gram_matrix = _project_semidefinite(gram.unfold().astype(np.float64))[0]
+    matrices = _project_semidefinite(sums.item_sums.unfold_matrices().astype(np.float64))
+    gram_sums = LeastSquaresSums(sums.gram_triangle[None, :], np.zeros((1, settings.dimension)))
+    gram_matrix = _project_semidefinite(gram_sums.unfold_matrices().astype(np.float64))[0]
     matrices += settings.unobserved * gram_matrix
     diagonal = np.arange(settings.dimension)
     matrices[:, diagonal, diagonal] += settings.item_ridge
@@ -203,19 +213,19 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
 
 def _project_semidefinite(matrices: FloatArray) -> FloatArray:
     """Return the nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
-    eigenvalues, directions = np.linalg.eigh(matrices)
+    eigenvalues, eigenvectors = np.linalg.eigh(matrices)
     return np.asarray(
-        (directions * np.maximum(eigenvalues, 0.0)[:, None, :]) @ np.swapaxes(directions, -1, -2)
+        (eigenvectors * np.maximum(eigenvalues, 0.0)[:, None, :]) @ np.swapaxes(eigenvectors, -1, -2)
     )
 
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
     """Fit by alternating least squares without privacy."""
-    vectors = settings.first_item_vectors(train.item_counts.astype(np.float64))
+    item_vectors = settings.first_item_vectors(train.item_counts.astype(np.float64))
     for _ in range(settings.sweeps):
-        vectors = _solve_items(sum_over_users(train, None, vectors, settings), settings)
+        item_vectors = _solve_items(sum_over_users(train, None, item_vectors, settings), settings)
         on_sweep()
-    return ImplicitModel(vectors, settings)
+    return ImplicitModel(item_vectors, settings)
 
 
 RIDGE_TO_NOISE = 3.0
@@ -254,22 +264,22 @@ def fit_private(
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
-    if (spending.releases, spending.unit_releases) != (2, 1):
+    if (spending.releases, spending.unit_releases_per_sweep) != (2, 1):
         raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
-    counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
+    noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
     settings = replace(
         settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
-    vectors = settings.first_item_vectors(counts)
+    item_vectors = settings.first_item_vectors(noisy_counts)
     for _ in range(spending.sweeps):
-        noisy_sums = sum_over_users(train, weighted_ratings, vectors, settings).add_noise(
+        noisy_sums = sum_over_users(train, weighted_ratings, item_vectors, settings).add_noise(
             spending.noise, noise_rng
         )
-        vectors = _solve_items(noisy_sums, settings)
+        item_vectors = _solve_items(noisy_sums, settings)
         on_sweep()
-    return ImplicitModel(vectors, settings)
+    return ImplicitModel(item_vectors, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +307,6 @@ def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> Flo
     noise = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counts = np.bincount(
-        train.items[keep_smallest(train.graph, spending.max_items, rng)], minlength=train.num_items
+        train.items[select_smallest(train.graph, spending.max_items, rng)], minlength=train.num_items
     )
     return np.asarray(counts + noise * rng.standard_normal(counts.size))

@@ -35,19 +35,19 @@ _BLOCK_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class LeastSquaresSums:
     """Weighted sums for every row of a table; a row is a user or an item.
 
     Attributes:
-        matrices: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
-        vectors: sum w y x, shape (rows, d).
+        matrix_triangles: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
+        label_vectors: sum w y x, shape (rows, d).
     """
 
     matrices: Vectors
     vectors: Vectors
 
     @classmethod
-    def zeros(cls, num_rows: int, d: int, dtype: npt.DTypeLike) -> Sums:
+    def build_zeros(cls, num_rows: int, d: int, dtype: npt.DTypeLike) -> LeastSquaresSums:
         """Return sums of nothing."""
         return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
 
@@ -63,18 +63,20 @@ class Sums:
             vector_entries: Weight times label of each, for the vectors.
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-        products = block.build_matrix(matrix_entries).T @ multiply_coordinates(user_vectors)
-        np.add(self.matrices, products, out=self.matrices)
+        block_products = block.build_matrix(matrix_entries).T @ multiply_coordinates(user_vectors)
+        np.add(self.matrices, block_products, out=self.matrices)
         np.add(self.vectors, block.build_matrix(vector_entries).T @ user_vectors, out=self.vectors)
 
-    def add_noise(self, matrix_noise: float, vector_noise: float, rng: np.random.Generator) -> Sums:
+    def add_noise(
+        self, matrix_noise: float, vector_noise: float, rng: np.random.Generator
+    ) -> LeastSquaresSums:
         """Add Gaussian noise of these standard deviations to every entry."""
-        return Sums(
+        return LeastSquaresSums(
             self.matrices + matrix_noise * rng.standard_normal(self.matrices.shape),
             self.vectors + vector_noise * rng.standard_normal(self.vectors.shape),
         )
 
-    def unfold(self) -> Vectors:
+    def unfold_matrices(self) -> Vectors:
         """Return the matrices in full, shape (rows, d, d)."""
         num_rows, d = self.vectors.shape
         row_indices, column_indices = np.triu_indices(d)
@@ -97,7 +99,7 @@ def multiply_coordinates(vectors: Vectors) -> Vectors:
     return np.asarray(vectors[:, row_indices] * vectors[:, column_indices])
 
 
-def solve_rows(sums: Sums, ridge: float) -> FloatArray:
+def solve_rows(sums: LeastSquaresSums, ridge: float) -> FloatArray:
     """Compute (sum w x x^T + ridge I)^-1 sum w y x for every row, shape (rows, d); ``ridge`` above 0.
 
     All rows in one call, in float64 whatever the precision of the sums. Measured for 6,040 rows of d = 32: 0.04
@@ -107,11 +109,11 @@ def solve_rows(sums: Sums, ridge: float) -> FloatArray:
     d = sums.vectors.shape[1]
     if d == 0:
         return sums.vectors.astype(np.float64)
-    matrices = sums.unfold().astype(np.float64)
+    matrices = sums.unfold_matrices().astype(np.float64)
     diagonal = np.arange(d)
     # The sums are rounded: without this, a ridge that is smaller than that could leave a matrix indefinite.
-    rounding = 4 * d * np.finfo(sums.matrices.dtype).eps * matrices[:, diagonal, diagonal].max(axis=1)
-    matrices[:, diagonal, diagonal] += ridge + rounding[:, None]
+    rounding_ridges = 4 * d * np.finfo(sums.matrices.dtype).eps * matrices[:, diagonal, diagonal].max(axis=1)
+    matrices[:, diagonal, diagonal] += ridge + rounding_ridges[:, None]
     return np.asarray(np.linalg.solve(matrices, sums.vectors.astype(np.float64)[:, :, None])[:, :, 0])
 
 
@@ -160,8 +162,8 @@ class RatingRange:
         # Rounded to float32 before the midpoint is taken off, a rating between 1000.1 and 1000.7 may lie 1.6e-4 of the
         # bound too far out. The margin covers the rounding at the end.
         bound = self.label_bound * (1.0 - float(np.finfo(values.dtype).eps))
-        centred = np.clip(values.astype(np.float64) - self.midpoint, -bound, bound)
-        return np.asarray(centred, dtype=values.dtype)
+        centred_values = np.clip(values.astype(np.float64) - self.midpoint, -bound, bound)
+        return np.asarray(centred_values, dtype=values.dtype)
 
 
 @dataclass(frozen=True)
@@ -226,20 +228,25 @@ class FactorModel:
         blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
         return np.concatenate([vectors for _, vectors in blocks])
 
-    def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
+    def predict(self, user_vectors: Vectors, rated_pairs: Ratings) -> FloatArray:
         """Predict the rating of each pair of a table, within the range, shape (num_ratings,)."""
-        predictions = np.empty(pairs.num_ratings)
+        predictions = np.empty(rated_pairs.num_ratings)
         # 4 million numbers at a time.
-        users_per_block = int(4e6 / self.item_vectors.shape[1] * pairs.num_users / (pairs.num_ratings + 1))
-        for block in pairs.blocks(max(users_per_block, 1)):
+        users_per_block = int(
+            4e6 / self.item_vectors.shape[1] * rated_pairs.num_users / (rated_pairs.num_ratings + 1)
+        )
+        for block in rated_pairs.blocks(max(users_per_block, 1)):
             predictions[block.ratings] = np.einsum(
-                "pd,pd->p", user_vectors[block.user_rows], self.item_vectors[block.items]
+                "pd,pd->p", user_vectors[block.rating_users], self.item_vectors[block.items]
             )
         return np.asarray(np.clip(predictions + self.range.midpoint, self.range.lowest, self.range.highest))
 
 
 def solve_users(
-    ratings: Ratings, item_vectors: npt.NDArray[np.floating], settings: FactorSettings, limits: RatingRange
+    ratings: Ratings,
+    item_vectors: npt.NDArray[np.floating],
+    settings: FactorSettings,
+    rating_range: RatingRange,
 ) -> Iterator[tuple[RatingBlock, FloatArray]]:
     """Solve for the exact least-squares vectors of all users, block by block.
 
@@ -247,7 +254,7 @@ def solve_users(
         ratings: The table.
         item_vectors: Shape (num_items, d).
         settings: Ridge and offset.
-        limits: The range of ratings.
+        rating_range: The range of ratings.
 
     Yields:
         A block of users, and their vectors, shape (block, d).
@@ -257,15 +264,17 @@ def solve_users(
     num_fixed = int(settings.offset > 0.0)
     vectors = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
     item_products = multiply_coordinates(vectors)
-    levels = (settings.offset * item_vectors[:, 0]).astype(vectors.dtype) if num_fixed else None
+    item_levels = (settings.offset * item_vectors[:, 0]).astype(vectors.dtype) if num_fixed else None
     for block in ratings.blocks(choose_block_size(item_vectors.shape[1])):
         user_vectors = np.empty((block.users.stop - block.users.start, item_vectors.shape[1]))
         user_vectors[:, :num_fixed] = settings.offset
         if vectors.shape[1]:
-            labels = limits.centre(ratings.values[block.ratings])
-            if levels is not None:
-                labels = labels - levels[block.items]
-            matrices = block.build_matrix(np.ones_like(labels)) @ item_products
-            sums = Sums(np.asarray(matrices), np.asarray(block.build_matrix(labels) @ vectors))
+            centred_ratings = rating_range.centre(ratings.values[block.ratings])
+            if item_levels is not None:
+                centred_ratings = centred_ratings - item_levels[block.items]
+            matrices = block.build_matrix(np.ones_like(centred_ratings)) @ item_products
+            sums = LeastSquaresSums(
+                np.asarray(matrices), np.asarray(block.build_matrix(centred_ratings) @ vectors)
+            )
             user_vectors[:, num_fixed:] = solve_rows(sums, settings.user_ridge)
         yield block, user_vectors

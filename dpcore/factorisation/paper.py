@@ -55,8 +55,8 @@ class PaperRuns:
     """The runs of all models on some table.
 
     Attributes:
-        draw: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None without
-            traits.
+        draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None
+            without traits.
         study: The settings.
     """
 
@@ -75,29 +75,39 @@ class PaperRuns:
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
         """Run figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.models if model_kind.is_private)
-        without_privacy = _measure(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        measured = {**_measure(self, epsilon, 0.25, seed, private_kinds), **without_privacy}
-        return {key: numbers[0] for key, numbers in measured.items()}
+        scores_without_privacy = _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
+        scores_by_line = {
+            **_measure_models(self, epsilon, 0.25, seed, private_kinds),
+            **scores_without_privacy,
+        }
+        return {key: numbers[0] for key, numbers in scores_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Run figures 3 and 10."""
-        measured = {e: _measure(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES}
-        return {f"adaptive_{e:g}": numbers["adaptive"][0] for e, numbers in measured.items()}
+        scores_by_epsilon = {
+            e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
+        }
+        return {
+            f"adaptive_{e:g}": scores_by_line["adaptive"][0]
+            for e, scores_by_line in scores_by_epsilon.items()
+        }
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Run figure 4."""
-        with_half = _measure(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
-        measured = {
-            **_measure(self, epsilon, 0.25, seed, tuple(SCHEMES)),
-            "adaptive_half": with_half["adaptive"],
+        half_exponent_scores = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
+        scores_by_line = {
+            **_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)),
+            "adaptive_half": half_exponent_scores["adaptive"],
         }
-        return {key: numbers[int(fifth)] for key, numbers in measured.items()}
+        return {key: numbers[int(fifth)] for key, numbers in scores_by_line.items()}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
         """Run figure 9."""
         compared_kinds, index = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
-        measured = {e: _measure(self, e, 0.25, seed, compared_kinds) for e in DASHES}
-        return {f"gain_{e:g}": 1.0 - m["adaptive"][index] / m["tail"][index] for e, m in measured.items()}
+        scores_by_epsilon = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
+        return {
+            f"gain_{e:g}": 1.0 - m["adaptive"][index] / m["tail"][index] for e, m in scores_by_epsilon.items()
+        }
 
     def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
         """Run figure 11."""
@@ -109,7 +119,7 @@ class PaperRuns:
 
 
 @functools.cache
-def _measure(
+def _measure_models(
     runs: PaperRuns, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
 ) -> Mapping[str, list[float]]:
     """Measure error or recall of models, by the key of their line, over all items and in each fifth, rarest first."""
@@ -122,26 +132,33 @@ def _measure(
 @functools.cache
 def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArray, FloatArray]]:
     """Compare models by fifth of the items: overlap with the one without privacy, similarity of planted traits."""
-    without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
-    private = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
-    reference = _scale_rows(without_privacy.models[ModelKind.NO_PRIVACY, 0.0].item_vectors)
-    vectors_by_line = {"no_privacy": reference}
-    for (model_kind, epsilon), model in private.models.items():
+    result_without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
+    private_result = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
+    reference_vectors = _scale_rows(result_without_privacy.models[ModelKind.NO_PRIVACY, 0.0].item_vectors)
+    vectors_by_line = {"no_privacy": reference_vectors}
+    for (model_kind, epsilon), model in private_result.models.items():
         vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = _scale_rows(model.item_vectors)
-    planted = runs.draw(seed)[1]
-    traits = np.full((reference.shape[0], 1), np.nan) if planted is None else _scale_rows(planted)
-    buckets, items = assign_buckets(without_privacy.train_counts), np.arange(reference.shape[0])
+    planted_traits = runs.draw(seed)[1]
+    traits = (
+        np.full((reference_vectors.shape[0], 1), np.nan)
+        if planted_traits is None
+        else _scale_rows(planted_traits)
+    )
+    buckets, items = (
+        assign_buckets(result_without_privacy.train_counts),
+        np.arange(reference_vectors.shape[0]),
+    )
 
     def average_fifths(item_values: FloatArray) -> FloatArray:
         return np.array([item_values[buckets == bucket].mean() for bucket in range(BUCKETS)])
 
-    comparisons = {}
+    comparisons_by_line = {}
     for name, vectors in vectors_by_line.items():
         neighbours = find_nearest(vectors, items, NUM_NEIGHBOURS)
         similarities = np.einsum("id,ind->in", traits, traits[neighbours]).mean(axis=1)
-        overlaps = compare_neighbours(vectors, reference, items, NUM_NEAREST)
-        comparisons[name] = (average_fifths(overlaps), average_fifths(similarities))
-    return comparisons
+        overlaps = compare_neighbours(vectors, reference_vectors, items, NUM_NEAREST)
+        comparisons_by_line[name] = (average_fifths(overlaps), average_fifths(similarities))
+    return comparisons_by_line
 
 
 def _scale_rows(vectors: FloatArray) -> FloatArray:
@@ -175,12 +192,12 @@ OFFSETS = Line("private_offsets", "DP item means, users' own offsets", Style.PRI
 POPULAR = Line("private_popular", "DP most popular", Style.PRIVACY, "star")
 
 
-def _at_epsilon(line: Line, epsilon: float, dash: str) -> Line:
+def _derive_line(line: Line, epsilon: float, dash: str) -> Line:
     """Return a line of one ε."""
     return replace(line, key=f"{line.key}_{epsilon:g}", name=f"{line.name}, ε = {epsilon:g}", dash=dash)
 
 
-EXPONENT_LINES = tuple(_at_epsilon(ADAPTIVE, epsilon, dash) for epsilon, dash in DASHES.items())
+EXPONENT_LINES = tuple(_derive_line(ADAPTIVE, epsilon, dash) for epsilon, dash in DASHES.items())
 PAPER_GAINS = (0.216, 0.237, None, 0.228, 0.084)
 """At ε = 1; of the middle fifth none is printed."""
 GAIN_LINES = tuple(
@@ -194,7 +211,7 @@ FIFTH_LINES = (
     replace(ADAPTIVE, key="adaptive_half", name="Adaptive weights, μ = 1/2", dash="dash"),
 )
 NEAREST_LINES = tuple(
-    _at_epsilon(line, epsilon, "solid" if epsilon == 1.0 else "dash")
+    _derive_line(line, epsilon, "solid" if epsilon == 1.0 else "dash")
     for epsilon in NEAREST_EPSILONS
     for line in (TAIL, replace(ADAPTIVE, name="Adaptive weights, μ = 1/3"))
 )
@@ -204,9 +221,10 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 
 def _derive(figure: PaperFigure, item: str, title: str, difference_note: str, **changes: Any) -> PaperFigure:
     """Derive a figure from another one; its key follows from its number in the paper."""
-    key = f"krichene-{item.lower().replace(' ', '-')}"
+    figure_key = f"krichene-{item.lower().replace(' ', '-')}"
     return replace(
-        figure, **{"key": key, "item": item, "title": title, "difference_note": difference_note} | changes
+        figure,
+        **{"key": figure_key, "item": item, "title": title, "difference_note": difference_note} | changes,
     )
 
 

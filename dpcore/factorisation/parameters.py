@@ -137,7 +137,7 @@ class FactorisationParameters(Parameters):
         return tuple(sorted({*parse_numbers(self.train_epsilons), self.epsilon}))
 
     @property
-    def of_ratings(self) -> FactorisationParameters:
+    def ratings_parameters(self) -> FactorisationParameters:
         """Return the parameters without those that the ratings do not depend on."""
         names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
         return FactorisationParameters(1.0, **{name: getattr(self, name) for name in names})

@@ -52,10 +52,10 @@ class Ratings:
             elif items.size and (items.min() < 0 or items.max() >= self.num_items):
                 problems.add(f"item codes must lie between 0 and {self.num_items - 1:,}")
             else:
-                ascends = items[1:] > items[:-1]
-                inside = starts[1:-1]
-                ascends[inside[(inside > 0) & (inside < items.size)] - 1] = True
-                if not ascends.all():
+                is_ascending = items[1:] > items[:-1]
+                inner_starts = starts[1:-1]
+                is_ascending[inner_starts[(inner_starts > 0) & (inner_starts < items.size)] - 1] = True
+                if not is_ascending.all():
                     problems.add("each user's items must ascend and be distinct")
                 if not np.all(np.isfinite(self.values)):
                     problems.add("ratings must be finite numbers")
@@ -83,9 +83,9 @@ class Ratings:
         """
         u, i = np.asarray(users, dtype=np.int64), np.asarray(items, dtype=np.int64)
         num_codes = int(i.max()) + 1 if num_items is None else num_items
-        order = np.argsort(u * num_codes + i, kind="stable")
+        rating_order = np.argsort(u * num_codes + i, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=num_users)))).astype(np.int64)
-        return cls(starts, i[order].astype(np.int32), np.asarray(values)[order], num_codes)
+        return cls(starts, i[rating_order].astype(np.int32), np.asarray(values)[rating_order], num_codes)
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> Ratings | None:
@@ -127,11 +127,14 @@ class Ratings:
             b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
         ).hexdigest()
 
-    def select(self, mask: npt.NDArray[np.bool_]) -> Ratings:
+    def select(self, is_selected: npt.NDArray[np.bool_]) -> Ratings:
         """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
-        kept_before = np.concatenate(([0], np.cumsum(mask)))
+        num_kept_before = np.concatenate(([0], np.cumsum(is_selected)))
         return Ratings(
-            kept_before[self.starts].astype(np.int64), self.items[mask], self.values[mask], self.num_items
+            num_kept_before[self.starts].astype(np.int64),
+            self.items[is_selected],
+            self.values[is_selected],
+            self.num_items,
         )
 
     def split(self, test_share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
@@ -144,10 +147,10 @@ class Ratings:
         Raises:
             InvalidInput: Nothing is left on one side.
         """
-        held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
-        if held_out.all() or not held_out.any():
+        is_held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
+        if is_held_out.all() or not is_held_out.any():
             raise refuse("nothing is left to train on or to test", remedy="Bring more ratings")
-        return self.select(~held_out), self.select(held_out)
+        return self.select(~is_held_out), self.select(is_held_out)
 
     def blocks(self, block_size: int) -> Iterator[RatingBlock]:
         """Yield blocks of ``block_size`` users."""
@@ -161,7 +164,7 @@ class RatingBlock:
 
     Attributes:
         table: The table.
-        users: Which users.
+        user_slice: Which users.
     """
 
     table: Ratings
@@ -178,13 +181,13 @@ class RatingBlock:
         return self.table.items[self.ratings]
 
     @property
-    def user_rows(self) -> IntArray:
+    def rating_users(self) -> IntArray:
         """Return the user of each rating."""
-        return self.repeat(np.arange(self.users.start, self.users.stop))
+        return self.repeat_for_ratings(np.arange(self.users.start, self.users.stop))
 
-    def repeat(self, user_numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def repeat_for_ratings(self, user_values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Repeat the number of each user for each of their ratings."""
-        return np.repeat(user_numbers, np.diff(self.table.starts[self.users.start : self.users.stop + 1]))
+        return np.repeat(user_values, np.diff(self.table.starts[self.users.start : self.users.stop + 1]))
 
     def build_matrix(self, entries: RatingValues) -> Any:
         """Build the sparse matrix of these users by all items, with one entry for each rating."""
@@ -203,9 +206,9 @@ def assign_buckets(item_counts: IntArray) -> Buckets:
 
     Source: Krichene et al. 2023, section 5, "Impact on head and tail tasks".
     """
-    order = np.argsort(item_counts, kind="stable")
+    item_order = np.argsort(item_counts, kind="stable")
     buckets = np.empty(item_counts.size, dtype=np.int8)
-    buckets[order] = np.arange(item_counts.size) * BUCKETS // item_counts.size
+    buckets[item_order] = np.arange(item_counts.size) * BUCKETS // item_counts.size
     return buckets
 
 
@@ -265,21 +268,25 @@ class GeneratedRatings:
     def draw_with_traits(self, rng: np.random.Generator) -> tuple[Ratings, npt.NDArray[np.float32]]:
         """Draw a table, and return with it the planted traits of the items, shape (num_items, rank)."""
         # Draw tastes first only if they decide which items are rated: the other streams then stay as they are.
-        taste = self._draw_tastes(rng) if self.choice_spread else None
-        starts, items = self._draw_pairs(rng, taste)
-        offsets = self.item_offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
-        traits, tastes = self._draw_tastes(rng) if taste is None else taste
-        own_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
+        traits_and_tastes = self._draw_tastes(rng) if self.choice_spread else None
+        starts, items = self._draw_pairs(rng, traits_and_tastes)
+        item_offsets = self.item_offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
+        traits, tastes = self._draw_tastes(rng) if traits_and_tastes is None else traits_and_tastes
+        user_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         values = np.empty(items.size, dtype=np.float32)
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(items.size / self.num_users, 1.0)), 1)
         for first in range(0, self.num_users, users_at_once):
             stop = min(first + users_at_once, self.num_users)
             rating_slice = slice(int(starts[first]), int(starts[stop]))
-            user_rows = np.repeat(np.arange(first, stop), np.diff(starts[first : stop + 1]))
-            affinities = np.einsum("pr,pr->p", tastes[user_rows], traits[items[rating_slice]])
+            rating_users = np.repeat(np.arange(first, stop), np.diff(starts[first : stop + 1]))
+            affinities = np.einsum("pr,pr->p", tastes[rating_users], traits[items[rating_slice]])
             errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
             values[rating_slice] = (
-                self.overall + offsets[items[rating_slice]] + own_offsets[user_rows] + affinities + errors
+                self.overall
+                + item_offsets[items[rating_slice]]
+                + user_offsets[rating_users]
+                + affinities
+                + errors
             )
         if self.step:
             np.round(values / np.float32(self.step), out=values)
@@ -295,41 +302,45 @@ class GeneratedRatings:
         tastes = entry_scale * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
         return traits, tastes
 
-    def _draw_pairs(self, rng: np.random.Generator, taste: _Tastes | None) -> tuple[np.ndarray, TaskCodes]:
+    def _draw_pairs(
+        self, rng: np.random.Generator, traits_and_tastes: _Tastes | None
+    ) -> tuple[np.ndarray, TaskCodes]:
         """Draw which items each user rates, as row starts and item codes."""
         popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
         popularity = rng.permutation(popularity / popularity.sum())
-        activities, rates = self._draw_rates(popularity, rng)
-        negative = (-popularity).astype(np.float32)
-        counts_per_user: list[np.ndarray] = []
-        items: list[np.ndarray] = []
+        activities, user_rates = self._draw_rates(popularity, rng)
+        negative_popularity = (-popularity).astype(np.float32)
+        counts_by_block: list[np.ndarray] = []
+        items_by_block: list[np.ndarray] = []
         users_per_block = max(_BLOCK_CELLS // self.num_items, 1)
         for first in range(0, self.num_users, users_per_block):
-            block_rates = rates[first : first + users_per_block].astype(np.float32)
-            expected = block_rates[:, None] * negative
-            if taste is not None:
-                expected = self._scale_by_taste(
-                    expected, taste, slice(first, first + block_rates.size), activities
+            block_rates = user_rates[first : first + users_per_block].astype(np.float32)
+            negative_rates = block_rates[:, None] * negative_popularity
+            if traits_and_tastes is not None:
+                negative_rates = self._scale_by_taste(
+                    negative_rates, traits_and_tastes, slice(first, first + block_rates.size), activities
                 )
             # Independent cells need no sorting and no search, unlike draws without replacement.
-            hits = rng.random((block_rates.size, self.num_items), dtype=np.float32) < -np.expm1(expected)
-            counts_per_user.append(np.count_nonzero(hits, axis=1))
-            items.append((np.flatnonzero(hits) % self.num_items).astype(np.int32))
-        starts = np.concatenate(([0], np.cumsum(np.concatenate(counts_per_user)))).astype(np.int64)
-        return starts, np.concatenate(items)
+            is_rated = rng.random((block_rates.size, self.num_items), dtype=np.float32) < -np.expm1(
+                negative_rates
+            )
+            counts_by_block.append(np.count_nonzero(is_rated, axis=1))
+            items_by_block.append((np.flatnonzero(is_rated) % self.num_items).astype(np.int32))
+        starts = np.concatenate(([0], np.cumsum(np.concatenate(counts_by_block)))).astype(np.int64)
+        return starts, np.concatenate(items_by_block)
 
     def _scale_by_taste(
-        self, negative: _Cells, taste: _Tastes, users: slice, activities: FloatArray
+        self, negative_rates: _Cells, traits_and_tastes: _Tastes, user_slice: slice, activities: FloatArray
     ) -> _Cells:
         """Compute -t_j popularity_i a_ij for some users from -t_j popularity_i; each stays as active, or nearly."""
-        traits, tastes = taste
-        affinities = (tastes[users] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
-        exponents = negative * np.exp(affinities - affinities.max(axis=1, keepdims=True))
+        traits, tastes = traits_and_tastes
+        affinities = (tastes[user_slice] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
+        scaled_rates = negative_rates * np.exp(affinities - affinities.max(axis=1, keepdims=True))
         for _ in range(4):  # Nobody rates an item twice, so a much-liked item adds less than its rate.
-            exponents *= (activities[users] / np.maximum(-np.expm1(exponents).sum(axis=1), 1e-3)).astype(
-                np.float32
-            )[:, None]
-        return np.asarray(exponents, dtype=np.float32)
+            scaled_rates *= (
+                activities[user_slice] / np.maximum(-np.expm1(scaled_rates).sum(axis=1), 1e-3)
+            ).astype(np.float32)[:, None]
+        return np.asarray(scaled_rates, dtype=np.float32)
 
     def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw how active users are, and t_j, for which user j has as many ratings in expectation, taste apart."""
@@ -341,6 +352,6 @@ class GeneratedRatings:
             )
         # The expected ratings at rate t, on a grid from almost none to almost all, inverted for each user.
         smallest_popularity = float(popularity[popularity > 0.0].min())
-        grid = np.geomspace(1e-3, 50.0 / smallest_popularity, 200)
-        expected = np.array([-np.expm1(-rate * popularity).sum() for rate in grid])
-        return activities, np.exp(np.interp(np.log(activities), np.log(expected), np.log(grid)))
+        rate_grid = np.geomspace(1e-3, 50.0 / smallest_popularity, 200)
+        expected_ratings = np.array([-np.expm1(-rate * popularity).sum() for rate in rate_grid])
+        return activities, np.exp(np.interp(np.log(activities), np.log(expected_ratings), np.log(rate_grid)))

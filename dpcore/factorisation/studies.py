@@ -22,16 +22,16 @@ LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset=1.0)
 """Item vectors are the item's level, user vectors 1."""
 
 
-def fit_item_means(train: Ratings, limits: RatingRange, ridge: float = 5.0) -> FactorModel:
+def fit_item_means(train: Ratings, rating_range: RatingRange, ridge: float = 5.0) -> FactorModel:
     """Compute each item's mean, shrunk to the mean of all ratings as if it had ``ridge`` ratings more. Not private.
 
     With an infinite ridge, the mean of all ratings is predicted for every item.
     """
-    labels = limits.centre(train.values.astype(np.float64))
-    overall_mean = labels.mean()
-    sums = np.bincount(train.items, labels - overall_mean, train.num_items)
-    means = overall_mean + sums / (train.item_counts + ridge)
-    return FactorModel(means[:, None], LEVEL_ONLY, limits)
+    centred_ratings = rating_range.centre(train.values.astype(np.float64))
+    overall_mean = centred_ratings.mean()
+    deviation_sums = np.bincount(train.items, centred_ratings - overall_mean, train.num_items)
+    item_means = overall_mean + deviation_sums / (train.item_counts + ridge)
+    return FactorModel(item_means[:, None], LEVEL_ONLY, rating_range)
 
 
 EQUAL_WEIGHTS_BELOW = 2.0
@@ -46,7 +46,7 @@ def choose_exponent(epsilon: float, exponent: float) -> float:
 
 def fit_private_item_means(
     train: Ratings,
-    limits: RatingRange,
+    rating_range: RatingRange,
     spending: Spending,
     exponent: float = 0.25,
     ridge_to_noise: float = RIDGE_TO_NOISE,
@@ -56,7 +56,7 @@ def fit_private_item_means(
 
     Args:
         train: The table.
-        limits: The public range of ratings.
+        rating_range: The public range of ratings.
         spending: The budget; its sweeps are taken to be one, for this needs no more.
         exponent: mu of its adaptive weights; `choose_exponent` says which is the better one.
         ridge_to_noise: As in `fit_private`.
@@ -64,9 +64,16 @@ def fit_private_item_means(
     """
     # With mu = 0 no count is read, and none is paid for.
     count_share = spending.count_share if exponent else 0.0
-    single_sweep = Spending(spending.budget, count_share, 1, spending.max_items)
+    single_sweep_spending = Spending(spending.budget, count_share, 1, spending.max_items)
     return fit_private(
-        train, LEVEL_ONLY, limits, Scheme.ADAPTIVE, single_sweep, exponent, ridge_to_noise, seed
+        train,
+        LEVEL_ONLY,
+        rating_range,
+        Scheme.ADAPTIVE,
+        single_sweep_spending,
+        exponent,
+        ridge_to_noise,
+        seed,
     )
 
 
@@ -129,10 +136,16 @@ class RatingStudy(Study):
         return Split(train, train, test)
 
     def fit(
-        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
+        self,
+        model_kind: ModelKind,
+        train: Ratings,
+        epsilon: float,
+        seed: int,
+        fitted_models: Fitted,
+        on_sweep: OnSweep,
     ) -> Any:
         """Fit one model."""
-        match model:
+        match model_kind:
             case ModelKind.GLOBAL_MEAN:
                 return fit_item_means(train, self.limits, ridge=math.inf)
             case ModelKind.ITEM_MEAN:
@@ -140,7 +153,7 @@ class RatingStudy(Study):
             case ModelKind.NO_PRIVACY:
                 return fit(train, self.reference, self.limits, on_sweep)
             case ModelKind.PRIVATE_OFFSETS:
-                return add_own_offsets(models[ModelKind.PRIVATE_MEAN, epsilon])
+                return add_own_offsets(fitted_models[ModelKind.PRIVATE_MEAN, epsilon])
             case ModelKind.PRIVATE_MEAN:
                 exponent = choose_exponent(epsilon, self.exponent)
                 spending = self.spending(epsilon)
@@ -148,7 +161,7 @@ class RatingStudy(Study):
                     train, self.limits, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.limits, SCHEMES[model], self.spending(epsilon), self.exponent,
+            train, self.settings, self.limits, SCHEMES[model_kind], self.spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, on_sweep, self.steps,
         )  # fmt: skip
 
@@ -206,10 +219,16 @@ class ChoiceStudy(Study):
         return Split(*(table.select(mask) for mask in masks))
 
     def fit(
-        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
+        self,
+        model_kind: ModelKind,
+        train: Ratings,
+        epsilon: float,
+        seed: int,
+        fitted_models: Fitted,
+        on_sweep: OnSweep,
     ) -> Any:
         """Fit one model."""
-        match model:
+        match model_kind:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
@@ -218,7 +237,14 @@ class ChoiceStudy(Study):
                 return PopularityModel(implicit.release_popularity(train, self.spending(epsilon), seed))
         spending = self.spending(epsilon)
         return implicit.fit_private(
-            train, self.settings, SCHEMES[model], spending, self.exponent, self.ridge_to_noise, seed, on_sweep
+            train,
+            self.settings,
+            SCHEMES[model_kind],
+            spending,
+            self.exponent,
+            self.ridge_to_noise,
+            seed,
+            on_sweep,
         )
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:

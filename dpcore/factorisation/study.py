@@ -111,7 +111,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
-        """Return `Spending.releases` and `Spending.unit_releases`."""
+        """Return `Spending.releases` and `Spending.unit_releases_per_sweep`."""
 
     @abc.abstractmethod
     def split(self, table: Ratings, rng: np.random.Generator) -> Split:
@@ -119,9 +119,15 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def fit(
-        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
+        self,
+        model_kind: ModelKind,
+        train: Ratings,
+        epsilon: float,
+        seed: int,
+        fitted_models: Fitted,
+        on_sweep: OnSweep,
     ) -> Any:
-        """Fit one model; ``models`` are those of this seed so far, and ``on_sweep`` is called after each sweep."""
+        """Fit one model; ``fitted_models`` are this seed's so far, and ``on_sweep`` is called after each sweep."""
 
     @abc.abstractmethod
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
@@ -139,7 +145,7 @@ class StudyResult:
             same numbers at each epsilon.
         recall: Likewise.
         train_counts: Training ratings of each item in the first split, shape (num_items,).
-        models: Of the first seed.
+        fitted_models: Of the first seed.
         finished: True if all runs were reached.
     """
 
@@ -199,16 +205,24 @@ def run(
 
     Source: Krichene et al. 2023, section 5, for the models that are compared; pairing and intervals are ours.
     """
-    unreached = np.full((len(study.models), len(study.epsilons), study.repeats, 1 + BUCKETS), np.nan)
-    models: dict[tuple[ModelKind, float], Any] = {}
+    unreached_scores = np.full((len(study.models), len(study.epsilons), study.repeats, 1 + BUCKETS), np.nan)
+    fitted_models: dict[tuple[ModelKind, float], Any] = {}
     result = StudyResult(
-        study, unreached, unreached.copy(), np.zeros(table.num_items, dtype=np.int64), models
+        study,
+        unreached_scores,
+        unreached_scores.copy(),
+        np.zeros(table.num_items, dtype=np.int64),
+        fitted_models,
     )
     private_kinds = [model_kind for model_kind in study.models if model_kind.is_private]
-    fits: list[tuple[ModelKind, int | None]] = [
+    planned_fits: list[tuple[ModelKind, int | None]] = [
         (model_kind, None) for model_kind in study.models if not model_kind.is_private
     ]
-    fits += [(model_kind, index) for index in range(len(study.epsilons)) for model_kind in private_kinds]
+    planned_fits += [
+        (model_kind, epsilon_index)
+        for epsilon_index in range(len(study.epsilons))
+        for model_kind in private_kinds
+    ]
     num_sweeps, sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
 
     def stop_if_asked() -> None:
@@ -231,20 +245,27 @@ def run(
             if seed_index == 0:
                 result = replace(result, train_counts=split.train.item_counts)
             seed_models: dict[tuple[ModelKind, float], Any] = {}
-            for model_kind, index in fits:
+            for model_kind, epsilon_index in planned_fits:
                 stop_if_asked()
-                epsilon = 0.0 if index is None else study.epsilons[index]
+                epsilon = 0.0 if epsilon_index is None else study.epsilons[epsilon_index]
                 model = study.fit(model_kind, split.train, epsilon, noise_seed, seed_models, count_sweep)
                 seed_models[model_kind, epsilon] = model
                 if seed_index == 0:
-                    models[model_kind, epsilon] = model
-                cells = (study.models.index(model_kind), slice(None) if index is None else index, seed_index)
-                result.rmse[cells], result.recall[cells] = study.measure(model, split, buckets)
-                if index is not None and model_kind is private_kinds[-1]:
-                    so_far = replace(
-                        result, rmse=result.rmse.copy(), recall=result.recall.copy(), models=dict(models)
+                    fitted_models[model_kind, epsilon] = model
+                result_cells = (
+                    study.models.index(model_kind),
+                    slice(None) if epsilon_index is None else epsilon_index,
+                    seed_index,
+                )
+                result.rmse[result_cells], result.recall[result_cells] = study.measure(model, split, buckets)
+                if epsilon_index is not None and model_kind is private_kinds[-1]:
+                    results_so_far = replace(
+                        result,
+                        rmse=result.rmse.copy(),
+                        recall=result.recall.copy(),
+                        models=dict(fitted_models),
                     )
-                    report(sweeps_done / num_sweeps, so_far)
+                    report(sweeps_done / num_sweeps, results_so_far)
     except _StopError:
         return result
     return replace(result, finished=True)
@@ -258,7 +279,7 @@ _CELLS = 4_000_000
 
 
 def measure(
-    model: FactorModel, train: Ratings, test: Ratings, buckets: Buckets, with_recall: bool = True
+    model: FactorModel, train: Ratings, test: Ratings, buckets: Buckets, measures_recall: bool = True
 ) -> tuple[FloatArray, FloatArray]:
     """Measure errors and recall of a model whose users have solved for their vectors from their training ratings.
 
@@ -274,7 +295,7 @@ def measure(
     with np.errstate(invalid="ignore", divide="ignore"):
         rmse = np.sqrt(np.concatenate(([error_sums.sum() / bucket_counts.sum()], error_sums / bucket_counts)))
     recall = np.full(1 + BUCKETS, np.nan)
-    if with_recall:
+    if measures_recall:
         recall = compute_recall(vectors, model.item_vectors, train, test, buckets)
     return rmse, recall
 
@@ -298,28 +319,31 @@ def compute_recall(
     et al. 2023, appendix D.1, with min(k, test items) as the denominator.
     """
     # k over all items, then in each bucket: 20, 100, 80, 60, 40, 20 (footnote 1).
-    sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
-    max_rank = min(int(sizes.max()), item_vectors.shape[0])
+    list_lengths = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
+    max_rank = min(int(list_lengths.max()), item_vectors.shape[0])
     test_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
     recall_sums, user_counts = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
     users_per_block = max(_CELLS // item_vectors.shape[0], 1)
     for first in range(0, test_users.size, users_per_block):
-        block = test_users[first : first + users_per_block]
-        scores = user_vectors[block] @ item_vectors.T
-        seen_row, seen_ratings = _find_ratings(history, block)
-        scores[seen_row, history.items[seen_ratings]] = -np.inf
-        top = _find_largest(scores, max_rank)
+        user_block = test_users[first : first + users_per_block]
+        scores = user_vectors[user_block] @ item_vectors.T
+        seen_rows, seen_ratings = _find_ratings(history, user_block)
+        scores[seen_rows, history.items[seen_ratings]] = -np.inf
+        top_items = _find_largest(scores, max_rank)
         # An item that is not among the top has a rank that no k reaches.
-        rank = np.full(scores.shape, max_rank, dtype=np.int32)
-        np.put_along_axis(rank, top, np.arange(max_rank, dtype=np.int32)[None, :], axis=1)
-        row, test_ratings = _find_ratings(test, block)
-        ranks, item_buckets = rank[row, test.items[test_ratings]], buckets[test.items[test_ratings]]
-        for measure_index, k in enumerate(sizes):
+        item_ranks = np.full(scores.shape, max_rank, dtype=np.int32)
+        np.put_along_axis(item_ranks, top_items, np.arange(max_rank, dtype=np.int32)[None, :], axis=1)
+        test_rows, test_ratings = _find_ratings(test, user_block)
+        test_ranks, item_buckets = (
+            item_ranks[test_rows, test.items[test_ratings]],
+            buckets[test.items[test_ratings]],
+        )
+        for measure_index, k in enumerate(list_lengths):
             is_counted = (item_buckets == measure_index - 1) | (measure_index == 0)
-            num_tests = np.bincount(row[is_counted], minlength=block.size)
-            hits = np.bincount(row[is_counted & (ranks < k)], minlength=block.size)
+            num_tests = np.bincount(test_rows[is_counted], minlength=user_block.size)
+            num_hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=user_block.size)
             has_tests = num_tests > 0
-            recall_sums[measure_index] += np.sum(hits[has_tests] / np.minimum(num_tests[has_tests], k))
+            recall_sums[measure_index] += np.sum(num_hits[has_tests] / np.minimum(num_tests[has_tests], k))
             user_counts[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(recall_sums / user_counts)
@@ -327,20 +351,20 @@ def compute_recall(
 
 def _find_ratings(ratings: Ratings, users: IntArray) -> tuple[IntArray, IntArray]:
     """Return, for the ratings of some users, the user's row among them and the rating's index in the table."""
-    lengths = ratings.starts[users + 1] - ratings.starts[users]
-    user_rows = np.repeat(np.arange(users.size), lengths)
-    row_starts = np.cumsum(lengths) - lengths
+    ratings_per_user = ratings.starts[users + 1] - ratings.starts[users]
+    user_rows = np.repeat(np.arange(users.size), ratings_per_user)
+    row_starts = np.cumsum(ratings_per_user) - ratings_per_user
     return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + ratings.starts[users][user_rows]
 
 
 def compare_neighbours(
-    vectors: FloatArray, reference: FloatArray, items: IntArray, num_neighbours: int = 20
+    vectors: FloatArray, reference_vectors: FloatArray, items: IntArray, num_neighbours: int = 20
 ) -> FloatArray:
     """Compute the share of each item's nearest items that other vectors give it too, shape of ``items``.
 
     Args:
         vectors: Of all items, shape (num_items, d); `FactorModel.learned_coordinates` of a model.
-        reference: Likewise, with a d of their own.
+        reference_vectors: Likewise, with a d of their own.
         items: Which items.
         num_neighbours: How many are nearest.
 
@@ -349,11 +373,13 @@ def compare_neighbours(
     overlaps = np.empty(items.size)
     items_per_block = max(_CELLS // vectors.shape[0], 1)
     for first in range(0, items.size, items_per_block):
-        block = items[first : first + items_per_block]
-        neighbours = [find_nearest(table, block, num_neighbours) for table in (vectors, reference)]
+        item_block = items[first : first + items_per_block]
+        neighbours = [
+            find_nearest(table, item_block, num_neighbours) for table in (vectors, reference_vectors)
+        ]
         # Each list names an item once: equal neighbours are items of both.
-        merged = np.sort(np.hstack(neighbours), axis=1)
-        num_shared = (merged[:, 1:] == merged[:, :-1]).sum(axis=1)
+        sorted_neighbours = np.sort(np.hstack(neighbours), axis=1)
+        num_shared = (sorted_neighbours[:, 1:] == sorted_neighbours[:, :-1]).sum(axis=1)
         overlaps[first : first + items_per_block] = num_shared / neighbours[0].shape[1]
     return overlaps
 
@@ -366,8 +392,8 @@ def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> I
     return _find_largest(scores, num_neighbours)
 
 
-def _find_largest(scores: FloatArray, number: int) -> IntArray:
+def _find_largest(scores: FloatArray, num_columns: int) -> IntArray:
     """Return the columns of the largest scores of each row, largest first, shape (rows, number)."""
-    top = np.argpartition(-scores, number - 1, axis=1)[:, :number]
-    order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1, kind="stable")
-    return np.asarray(np.take_along_axis(top, order, axis=1))
+    top_columns = np.argpartition(-scores, num_columns - 1, axis=1)[:, :num_columns]
+    column_order = np.argsort(-np.take_along_axis(scores, top_columns, axis=1), axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(top_columns, column_order, axis=1))

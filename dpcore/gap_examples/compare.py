@@ -23,7 +23,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.public_counts import CapChoice, MeanProblem, SmoothChoice
 
 PAPER_BOUND = 4.0
-"""Theorem 3: no ratio is larger. `dpcore.gap_examples.two_groups.supremum` is the smallest such number."""
+"""Theorem 3: no ratio is larger. `dpcore.gap_examples.two_groups.compute_supremum` is the smallest such number."""
 
 
 def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> MeanProblem:
@@ -94,8 +94,8 @@ class FourfoldProof:
     Attributes:
         threshold: h*, the best threshold of the smooth weights.
         share_below: alpha = A / n_{h*}, the weight of the users with at most h* rows; A are their rows.
-        case: 1 where alpha >= 1/2 (h' = h* rounded up), 2 otherwise.
-        skipped_users: Case 2: r = ceil(q eta), h' being the rows of the r-th of the q heavy users and
+        case_number: 1 where alpha >= 1/2 (h' = h* rounded up), 2 otherwise.
+        num_skipped_users: Case 2: r = ceil(q eta), h' being the rows of the r-th of the q heavy users and
             eta = 1 - 1 / (2 (1 - alpha)); 0 in case 1.
         max_contributions: h'.
         sampling_factor: Sampling part of v'(h') over that of v(h*): at most 2 in case 1, 4 in case 2.
@@ -108,39 +108,39 @@ class FourfoldProof:
 
     threshold: float
     share_below: float
-    case: int
-    skipped_users: int
+    case_number: int
+    num_skipped_users: int
     max_contributions: int
     sampling_factor: float
     privacy_factor: float
     ratio: float
 
 
-def fourfold_proof(comparison: Comparison) -> FourfoldProof:
+def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem; see `FourfoldProof` for its steps and source."""
     problem, h = comparison.problem, comparison.smooth.threshold
     histogram = problem.histogram
     rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
-    alpha = rows_below / (rows_below + h * users_above)
+    share_below = rows_below / (rows_below + h * users_above)
     p, q, r = histogram.num_users - int(users_above), int(users_above), 0
     # Case 1. The sum of squared weights is at least A / n^2 = alpha / n >= 1 / (2 n), and n_{h'} >= n: hence the
     # factor 2. As h* >= 1, h' is at most 2 h*, whose square is the factor 4.
-    if alpha >= 0.5:
+    if share_below >= 0.5:
         proof_cap = math.ceil(h)
     else:
         # Case 2. The users at or below h* and the first r above it hold alpha + r h* / n >= 1/2 of the weight, and
         # h' keeps all their rows: by Cauchy and Schwarz the sum of squared weights is at least 1 / (4 n_{h'}). At
         # least q (1 - eta) users have h' rows or more, so that h' / n_{h'} <= 2 (1 - alpha) / q = 2 h* / n.
-        eta = 1.0 - 1.0 / (2.0 * (1.0 - alpha))
+        eta = 1.0 - 1.0 / (2.0 * (1.0 - share_below))
         r = min(max(math.ceil(q * eta), 1), q)
         cumulative_users = np.cumsum(histogram.users.astype(np.float64))
         proof_cap = int(histogram.sizes[int(np.searchsorted(cumulative_users, p + r))])
     cap_error, threshold_error = mean.capped_error(problem, float(proof_cap)), mean.smooth_error(problem, h)
     return FourfoldProof(
         threshold=h,
-        share_below=alpha,
-        case=1 if alpha >= 0.5 else 2,
-        skipped_users=r,
+        share_below=share_below,
+        case_number=1 if share_below >= 0.5 else 2,
+        num_skipped_users=r,
         max_contributions=proof_cap,
         sampling_factor=_divide(float(cap_error.sampling_variance), float(threshold_error.sampling_variance)),
         privacy_factor=_divide(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
@@ -158,9 +158,9 @@ class VarianceRatios:
     """Variances of a batch of instances and their ratio; each field has the shape of the batch.
 
     Attributes:
-        ratio: Variance with the best cap over that with the best weights.
-        smooth_variance: With the best weights, in units of sigma^2.
-        capped_variance: With the best cap, in units of sigma^2.
+        ratios: Variance with the best cap over that with the best weights.
+        smooth_variances: With the best weights, in units of sigma^2.
+        capped_variances: With the best cap, in units of sigma^2.
     """
 
     ratio: FloatArray
@@ -168,17 +168,17 @@ class VarianceRatios:
     capped_variance: FloatArray
 
 
-def variance_ratios(
-    sizes: npt.ArrayLike, users: npt.ArrayLike, noise_ratio: npt.ArrayLike, integer_caps: bool = True
+def compute_variance_ratios(
+    sizes: npt.ArrayLike, users: npt.ArrayLike, noise_ratio: npt.ArrayLike, uses_integer_caps: bool = True
 ) -> VarianceRatios:
     """Compute the variance ratio of each instance of a batch.
 
     Args:
         sizes: Rows per user, ascending along the last axis (equal neighbours allowed), shape (..., k); whole
-            where ``integer_caps``.
+            where ``uses_integer_caps``.
         users: Users of each size, above 0, shape (..., k), real.
         noise_ratio: 2 (B / epsilon)^2 / sigma^2 in rows, above 0, shape (...).
-        integer_caps: Whether caps are whole numbers (a mechanism) or real (the theory's limit).
+        uses_integer_caps: Whether caps are whole numbers (a mechanism) or real (the theory's limit).
 
     Returns:
         `VarianceRatios` of the common shape (...).
@@ -196,17 +196,17 @@ def variance_ratios(
         elif np.any(np.diff(s, axis=-1) < 0.0):
             problems.add("sizes must ascend along the last axis")
     s, u, rho = (np.asarray(values) for values in np.broadcast_arrays(s, u, rho[..., None]))
-    smooth, capped = (
+    smooth_variances, capped_variances = (
         1.0 / _maximise_inverse_variance(s, u, rho),
-        _minimise_capped_variance(s, u, rho, integer_caps),
+        _minimise_capped_variance(s, u, rho, uses_integer_caps),
     )
-    return VarianceRatios(capped / smooth, smooth, capped)
+    return VarianceRatios(capped_variances / smooth_variances, smooth_variances, capped_variances)
 
 
 def _sum_later_groups(x: FloatArray) -> FloatArray:
     """Sum over the groups after each group; the last sum is 0."""
-    total = np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]
-    return np.concatenate((total[..., 1:], np.zeros_like(total[..., :1])), axis=-1)
+    later_sums = np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]
+    return np.concatenate((later_sums[..., 1:], np.zeros_like(later_sums[..., :1])), axis=-1)
 
 
 def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) -> FloatArray:
@@ -221,26 +221,26 @@ def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) ->
     users_above = np.concatenate((u.sum(axis=-1, keepdims=True), _sum_later_groups(u)), axis=-1)
     inverse_sizes = np.concatenate(((u / s).sum(axis=-1, keepdims=True), _sum_later_groups(u / s)), axis=-1)
     left_ends, right_ends = np.concatenate((zero, s), axis=-1), np.concatenate((s, s[..., -1:]), axis=-1)
-    curvature = inverse_sizes + rho[..., :1]
-    h = np.clip(users_above / curvature, left_ends, right_ends)
-    return np.asarray((rows_below + h * (2.0 * users_above - h * curvature)).max(axis=-1))
+    curvatures = inverse_sizes + rho[..., :1]
+    h = np.clip(users_above / curvatures, left_ends, right_ends)
+    return np.asarray((rows_below + h * (2.0 * users_above - h * curvatures)).max(axis=-1))
 
 
 def _minimise_capped_variance(
-    s: FloatArray, u: FloatArray, rho: FloatArray, integer_caps: bool
+    s: FloatArray, u: FloatArray, rho: FloatArray, uses_integer_caps: bool
 ) -> FloatArray:
     """Minimise 1 / n + rho h^2 / n^2 with n = S + q h over h in [s_1, s_k].
 
     Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or falls throughout.
     """
     rows_below, users_above = np.cumsum(s * u, axis=-1), _sum_later_groups(u)
-    right = np.concatenate((s[..., 1:], s[..., -1:]), axis=-1)
+    right_ends = np.concatenate((s[..., 1:], s[..., -1:]), axis=-1)
     curvature = 2.0 * rows_below * rho - users_above**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.where(curvature > 0.0, users_above * rows_below / curvature, np.inf)
+        stationary_caps = np.where(curvature > 0.0, users_above * rows_below / curvature, np.inf)
     # Where the piece falls throughout the root is infinite, and the right end is best.
-    h = np.clip(root, s, right)
-    candidates = [np.floor(h), np.ceil(h)] if integer_caps else [h]
+    h = np.clip(stationary_caps, s, right_ends)
+    candidates = [np.floor(h), np.ceil(h)] if uses_integer_caps else [h]
     variances = [
         1.0 / (kept_rows := rows_below + users_above * cap) + rho * (cap / kept_rows) ** 2
         for cap in candidates

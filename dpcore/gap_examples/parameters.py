@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import Problems
 from dpcore.common.parameters import LINE, TAB, Parameters, of_data, of_values, public
-from dpcore.gap_examples.two_groups import two_group_problem
+from dpcore.gap_examples.two_groups import build_two_group_problem
 from dpcore.mean import MeanParameters, MeanProblem, VarianceSource
 
 NUM_USERS = 100
@@ -70,8 +70,8 @@ class GapParameters(Parameters):
             self.epsilon, variance_source=self.variance_source, value_variance=self.value_variance
         )
 
-    def two_groups(self) -> MeanProblem:
+    def build_two_group_problem(self) -> MeanProblem:
         """Build the finite instance of the step on two groups, at the noise rho = q m / s."""
-        return two_group_problem(
+        return build_two_group_problem(
             self.light_users, NUM_USERS - self.light_users, self.light_size * self.heavy_size, self.light_size
         )

@@ -36,25 +36,29 @@ class SampleLimiting:
         threshold: h, rows kept per user.
         probabilities: Probability of each distinct sample whose least squares are defined, shape (outcomes,).
         variances: Total variance given that sample, shape (outcomes,).
-        undefined: Probability that the sample does not determine the coefficients.
+        undefined_probability: Probability that the sample does not determine the coefficients.
     """
 
     threshold: int
     probabilities: FloatArray
     variances: FloatArray
-    undefined: float
+    undefined_probability: float
 
     @property
     def mean_variance(self) -> float:
         """Return the expected squared error given a sample that determines the coefficients; infinite if none does."""
-        defined = float(self.probabilities.sum())
-        return float(self.probabilities @ self.variances) / defined if defined > 0.0 else math.inf
+        defined_probability = float(self.probabilities.sum())
+        return (
+            float(self.probabilities @ self.variances) / defined_probability
+            if defined_probability > 0.0
+            else math.inf
+        )
 
-    def probability_at_least(self, variance: float) -> float:
+    def compute_probability_at_least(self, variance: float) -> float:
         """Return the probability that the variance is at least this large; an undefined variance counts as infinite."""
         # The relative 1e-12 forgives rounding where the bound is met with equality.
         probability = float(self.probabilities[self.variances >= variance * (1.0 - 1e-12)].sum())
-        return min(probability + self.undefined, 1.0)
+        return min(probability + self.undefined_probability, 1.0)
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Example:
         num_users: Of the instance.
         feasible_variance: The variance of the paper's C, exactly.
         weights_bound: The paper's upper bound on the best C's variance.
-        optimum: The best C's variance, exactly.
+        best_variance: The best C's variance, exactly.
         limiting_bound: The paper's lower bound on sample limiting's variance (example 3: with probability at
             least 1/2, for every threshold).
     """
@@ -79,7 +83,7 @@ class Example:
     num_users: int
     feasible_variance: float
     weights_bound: float
-    optimum: float
+    best_variance: float
     limiting_bound: float
 
 
@@ -99,9 +103,11 @@ def example_1(g: int) -> Example:
     totals 1 / g^2, and the stated variance, 1 / g^4, is right. The optimum, 1 / (g^2 + 1)^2, is ours.
     """
     require.whole(1, MAX_G, g=g)
-    num_rows, variance = g**3 + g**2 + g + 1, 1.0 / g**4
-    optimum, limiting_bound = 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3)
-    return Example(1, g, num_rows, 2 * g * g + 2, variance, variance, optimum, limiting_bound)
+    num_rows, paper_variance = g**3 + g**2 + g + 1, 1.0 / g**4
+    best_variance, limiting_bound = 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3)
+    return Example(
+        1, g, num_rows, 2 * g * g + 2, paper_variance, paper_variance, best_variance, limiting_bound
+    )
 
 
 def example_3(g: int) -> Example:
@@ -121,11 +127,11 @@ def example_3(g: int) -> Example:
     # 1 / g + 1 / (g (g - 1)) + g (2 / g)^2, as in claim 9.
     feasible_variance = 5.0 / g + 1.0 / (g * (g - 1.0))
     sampling_variance = (4.0 + (g - 1.0) ** 2) / (g * (g + 1.0) ** 2) + 1.0 / (g * (g - 1.0))
-    optimum = sampling_variance + g * (2.0 / (g + 1.0)) ** 2
-    return Example(3, g, g * (g + 1), g + 1, feasible_variance, 6.0 / g, optimum, g / 9.0)
+    best_variance = sampling_variance + g * (2.0 / (g + 1.0)) ** 2
+    return Example(3, g, g * (g + 1), g + 1, feasible_variance, 6.0 / g, best_variance, g / 9.0)
 
 
-def limit_variances_1(g: int) -> tuple[IntArray, FloatArray]:
+def compute_variances_of_example_1(g: int) -> tuple[IntArray, FloatArray]:
     """Return thresholds 1 .. g and the variance of sample limiting at each for example 1, where all samples agree.
 
     With h rows kept, the first coordinate has squared norm g^2 + h g^2 and user 1 weighs g / (g^2 + h g^2); the
@@ -138,7 +144,7 @@ def limit_variances_1(g: int) -> tuple[IntArray, FloatArray]:
     return h, np.maximum(1.0 / (g * (1.0 + h)), h / (h + float(g) ** 2)) ** 2
 
 
-def limit_samples_3(g: int, threshold: int) -> SampleLimiting:
+def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
     """Compute the variance of sample limiting for example 3, exactly.
 
     The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows and
@@ -158,27 +164,27 @@ def limit_samples_3(g: int, threshold: int) -> SampleLimiting:
     require.whole(2, MAX_G, g=g)
     require.whole(1, g, threshold=threshold)
     h = int(threshold)
-    sampled_rows = np.arange(g + 1)
-    probabilities = np.asarray(binom.pmf(sampled_rows, g, h / g), dtype=np.float64)
-    first_rows, second_rows = float(h) + sampled_rows, float(g * h) - sampled_rows
-    is_defined = (second_rows > 0.0) & (probabilities > 0.0)
-    undefined = float(probabilities[second_rows == 0.0].sum())
-    probabilities, first_rows, second_rows = (
+    num_sampled_rows = np.arange(g + 1)
+    probabilities = np.asarray(binom.pmf(num_sampled_rows, g, h / g), dtype=np.float64)
+    num_first_rows, num_second_rows = float(h) + num_sampled_rows, float(g * h) - num_sampled_rows
+    is_defined = (num_second_rows > 0.0) & (probabilities > 0.0)
+    undefined_probability = float(probabilities[num_second_rows == 0.0].sum())
+    probabilities, num_first_rows, num_second_rows = (
         probabilities[is_defined],
-        first_rows[is_defined],
-        second_rows[is_defined],
+        num_first_rows[is_defined],
+        num_second_rows[is_defined],
     )
-    sampled_rows = sampled_rows[is_defined]
+    num_sampled_rows = num_sampled_rows[is_defined]
     # Users: the first; one whose (1, 0) row was sampled, if there is one; one whose was not.
     user_weights = np.stack(
         (
-            h / first_rows,
-            np.where(sampled_rows > 0, 1.0 / first_rows + (h - 1.0) / second_rows, 0.0),
-            np.where(sampled_rows < g, h / second_rows, 0.0),
+            h / num_first_rows,
+            np.where(num_sampled_rows > 0, 1.0 / num_first_rows + (h - 1.0) / num_second_rows, 0.0),
+            np.where(num_sampled_rows < g, h / num_second_rows, 0.0),
         )
     )
-    variances = 1.0 / first_rows + 1.0 / second_rows + g * user_weights.max(axis=0) ** 2
-    return SampleLimiting(h, probabilities, np.asarray(variances), undefined)
+    variances = 1.0 / num_first_rows + 1.0 / num_second_rows + g * user_weights.max(axis=0) ** 2
+    return SampleLimiting(h, probabilities, np.asarray(variances), undefined_probability)
 
 
 @dataclass(frozen=True)
@@ -213,23 +219,29 @@ class RegressionStep:
     @property
     def best_ratio(self) -> float:
         """Return the variance of sample limiting at its best threshold over that of the best C."""
-        return float(self.limited_variances.min()) / self.example.optimum
+        return float(self.limited_variances.min()) / self.example.best_variance
 
 
 def solve_regression_step(number: int, g: int, solves_best: bool = True) -> RegressionStep:
     """Compute the closed forms of example 1 or 3; solve for the best C if it is wanted and small enough."""
     if number == 1:
-        example, limited_variances, probability = example_1(g), limit_variances_1(g)[1], 1.0
+        example, limited_variances, guaranteed_probability = (
+            example_1(g),
+            compute_variances_of_example_1(g)[1],
+            1.0,
+        )
     else:
         example = example_3(g)
-        limits = [limit_samples_3(g, h) for h in range(1, g + 1)]
-        limited_variances = np.array([limit.mean_variance for limit in limits])
-        probability = min(limit.probability_at_least(example.limiting_bound) for limit in limits)
+        limiting_by_threshold = [compute_limiting_of_example_3(g, h) for h in range(1, g + 1)]
+        limited_variances = np.array([limit.mean_variance for limit in limiting_by_threshold])
+        guaranteed_probability = min(
+            limit.compute_probability_at_least(example.limiting_bound) for limit in limiting_by_threshold
+        )
     certificate = None
     if solves_best and example.num_rows <= MAX_SOLVED_ROWS:
         problem = parameters.example_1(g) if number == 1 else parameters.example_3(g)
         certificate = working_set.solve(problem).certificate
-    return RegressionStep(example, limited_variances, probability, certificate)
+    return RegressionStep(example, limited_variances, guaranteed_probability, certificate)
 
 
 def compute_growth(number: int) -> dict[str, FloatArray]:

@@ -76,7 +76,7 @@ class Theorem2Variances:
         return self.capped_variance / self.smooth_variance
 
 
-def theorem_2_problem(g: int) -> MeanProblem:
+def build_theorem_2_problem(g: int) -> MeanProblem:
     """Build example 2 of the paper at g.
 
     Args:
@@ -92,13 +92,13 @@ def theorem_2_problem(g: int) -> MeanProblem:
     return build_problem_of_noise_ratio(histogram, float(g))
 
 
-def theorem_2(g: int) -> Theorem2Variances:
+def compute_theorem_2(g: int) -> Theorem2Variances:
     """Compute the closed forms of example 2; see `Theorem2Variances`."""
     require.whole(1, 10**9, g=g)
     return Theorem2Variances(Fraction(2 * g + 1, 4 * g**2), Fraction(3, 4 * g))
 
 
-def two_group_problem(
+def build_two_group_problem(
     num_light_users: int,
     num_heavy_users: int,
     heavy_size: int,
@@ -140,8 +140,8 @@ class RatioLimit:
     """Ratios as the heavy users' rows go to infinity; both fields have the shape of the arguments.
 
     Attributes:
-        ratio: Variance with the best cap over that with the best weights.
-        cap: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
+        ratios: Variance with the best cap over that with the best weights.
+        best_caps: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
             larger cap is always better.
     """
 
@@ -157,7 +157,9 @@ def _require_share(light_share: npt.ArrayLike) -> FloatArray:
     return p
 
 
-def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None) -> RatioLimit:
+def compute_integer_cap_limit(
+    light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None
+) -> RatioLimit:
     """Compute the limit of the ratio with whole caps; derived at the top of this module.
 
     Args:
@@ -173,32 +175,36 @@ def whole_cap_limit(light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | 
     """
     p = _require_share(light_share)
     # At p = 1 nobody is heavy and q is 0, but t must stay above 0.
-    noise = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
-    p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(noise, dtype=np.float64)))
+    noise_or_default = np.maximum(1.0 - p, np.finfo(float).tiny) if noise_per_user is None else noise_per_user
+    p, t = (np.asarray(x) for x in np.broadcast_arrays(p, np.asarray(noise_or_default, dtype=np.float64)))
     if not np.all(np.isfinite(t) & (t > 0.0)):
         raise refuse("noise_per_user must be finite and above 0")
     q = 1.0 - p
     # The derivative in x has the sign of x (2 p t - q^2) - p q.
     slope = 2.0 * p * t - q**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        root = np.where(slope > 0.0, np.maximum(p * q / slope, 1.0), np.inf)
+        stationary_caps = np.where(slope > 0.0, np.maximum(p * q / slope, 1.0), np.inf)
         # The variance has one valley in x, as its derivative changes its sign once: the best whole cap is beside
         # the root.
-        floor = np.where(np.isfinite(root), np.floor(root), 1.0)
-        caps = np.stack((floor, floor + 1.0))
-        variances = 1.0 / (p + q * caps) + t * (caps / (p + q * caps)) ** 2
+        rounded_caps = np.where(np.isfinite(stationary_caps), np.floor(stationary_caps), 1.0)
+        candidate_caps = np.stack((rounded_caps, rounded_caps + 1.0))
+        candidate_variances = (
+            1.0 / (p + q * candidate_caps) + t * (candidate_caps / (p + q * candidate_caps)) ** 2
+        )
         variance_without_cap = np.where(slope > 0.0, np.inf, t / q**2)
-        smallest_variance = variances.min(axis=0)
+        smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
-        inverse_weights = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
-    best_cap = np.where(
-        np.isfinite(root), np.take_along_axis(caps, variances.argmin(axis=0)[None], axis=0)[0], np.inf
+        inverse_weight_variances = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
+    best_caps = np.where(
+        np.isfinite(stationary_caps),
+        np.take_along_axis(candidate_caps, candidate_variances.argmin(axis=0)[None], axis=0)[0],
+        np.inf,
     )
-    best_variance = np.where(np.isfinite(root), smallest_variance, variance_without_cap)
-    return RatioLimit(np.asarray(best_variance * inverse_weights), np.asarray(best_cap))
+    best_variances = np.where(np.isfinite(stationary_caps), smallest_variances, variance_without_cap)
+    return RatioLimit(np.asarray(best_variances * inverse_weight_variances), np.asarray(best_caps))
 
 
-def fine_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
+def compute_real_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
     """Compute the limit of the ratio with finely scaled caps, at 2 (B / epsilon)^2 = sigma^2 q m / s; derived above.
 
     Args:
@@ -212,11 +218,11 @@ def fine_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
     """
     p = _require_share(light_share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(
+        ratios = np.where(
             p <= 1.0 / 3.0, 1.0 / (1.0 - p), np.where(p <= 0.5, (5.0 * p - 1.0) / (4.0 * p**2), 2.0 - p)
         )
-        cap = np.where(p <= 1.0 / 3.0, np.inf, np.maximum(p / (3.0 * p - 1.0), 1.0))
-    return RatioLimit(np.asarray(ratio), np.asarray(cap))
+        best_caps = np.where(p <= 1.0 / 3.0, np.inf, np.maximum(p / (3.0 * p - 1.0), 1.0))
+    return RatioLimit(np.asarray(ratios), np.asarray(best_caps))
 
 
 @dataclass(frozen=True)
@@ -224,7 +230,7 @@ class WorstNoise:
     """The noise at which caps lose most, for each share of light users; both fields have the shape of the share.
 
     Attributes:
-        ratio: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
+        ratios: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
         noise_per_user: t at which it is attained or approached.
     """
 
@@ -232,8 +238,8 @@ class WorstNoise:
     noise_per_user: FloatArray
 
 
-def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
-    """Find the largest `whole_cap_limit` over all noise, for each share of light users.
+def find_worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
+    """Find the largest `compute_integer_cap_limit` over all noise, for each share of light users.
 
     With eta = q / t and w = p / q, cap k is best for eta between the ties eta_{k-1} and eta_k, where eta_k = w
     (k / (w + k) + (k + 1) / (w + k + 1)). Between two ties the ratio is convex in eta where eta >= 1 and
@@ -256,13 +262,15 @@ def worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     small_caps = np.broadcast_to(np.arange(1.0, 41.0), (*p.shape, 40))
     caps_near_peak = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)
     k = np.concatenate((small_caps, caps_near_peak), axis=-1)
-    ties = w * (k / (w + k) + (k + 1.0) / (w + k + 1.0))
-    noise = (1.0 - p)[..., None] / np.concatenate((ties, np.ones_like(w), 2.0 * w), axis=-1)
-    limit_ratios = whole_cap_limit(p[..., None], noise).ratio
+    tie_thresholds = w * (k / (w + k) + (k + 1.0) / (w + k + 1.0))
+    candidate_noises = (1.0 - p)[..., None] / np.concatenate(
+        (tie_thresholds, np.ones_like(w), 2.0 * w), axis=-1
+    )
+    limit_ratios = compute_integer_cap_limit(p[..., None], candidate_noises).ratio
     best_index = limit_ratios.argmax(axis=-1)[..., None]
     return WorstNoise(
         np.take_along_axis(limit_ratios, best_index, axis=-1)[..., 0],
-        np.take_along_axis(noise, best_index, axis=-1)[..., 0],
+        np.take_along_axis(candidate_noises, best_index, axis=-1)[..., 0],
     )
 
 
@@ -289,7 +297,7 @@ class Supremum:
 
         26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
         """
-        return two_group_problem(26, 31, 10**6, noise_ratio=31 / _compute_tie_threshold(26 / 31))
+        return build_two_group_problem(26, 31, 10**6, noise_ratio=31 / _compute_tie_threshold(26 / 31))
 
 
 def _compute_tie_threshold(w: float) -> float:
@@ -298,7 +306,7 @@ def _compute_tie_threshold(w: float) -> float:
 
 
 @functools.cache
-def supremum() -> Supremum:
+def compute_supremum() -> Supremum:
     """Compute the supremum over all instances with whole caps: an algebraic number.
 
     Where caps k and k + 1 tie, the ratio depends on w = p / q alone; for k = 2 it is
@@ -323,10 +331,10 @@ class Domination:
     """A two-group limit that an instance cannot beat.
 
     Attributes:
-        light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
+        num_light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
-        heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        bound: The limit's ratio: at least the instance's, at most that of `supremum`.
+        num_heavy_users: b, the line's slope: users with unlimited rows there (a real number).
+        limit_ratio: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
     light_users: float
@@ -339,7 +347,7 @@ class Domination:
         return self.light_users / (self.light_users + self.heavy_users)
 
 
-def dominate(comparison: Comparison) -> Domination:
+def find_dominating_groups(comparison: Comparison) -> Domination:
     """Find a line between n_h and psi(h) at the best cap, and return the two-group limit that it stands for.
 
     The two extreme slopes and the one halfway are tried, each of which is a proof; the best is returned.
@@ -360,12 +368,12 @@ def dominate(comparison: Comparison) -> Domination:
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     slopes = np.linspace(lowest_slope, highest_slope, 3)
-    heavy_users = np.clip(slopes, 0.0, kept_rows / k)
-    light_users = np.maximum(kept_rows - heavy_users * k, 0.0)
-    num_users = light_users + heavy_users
-    limits = whole_cap_limit(light_users / num_users, rho / num_users).ratio
-    i = int(np.argmin(limits))
-    return Domination(float(light_users[i]), float(heavy_users[i]), float(limits[i]))
+    num_heavy_users = np.clip(slopes, 0.0, kept_rows / k)
+    num_light_users = np.maximum(kept_rows - num_heavy_users * k, 0.0)
+    num_users = num_light_users + num_heavy_users
+    limit_ratios = compute_integer_cap_limit(num_light_users / num_users, rho / num_users).ratio
+    i = int(np.argmin(limit_ratios))
+    return Domination(float(num_light_users[i]), float(num_heavy_users[i]), float(limit_ratios[i]))
 
 
 def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
@@ -430,6 +438,6 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         label=disclosure.label,
         instance=instance,
         answer=answer,
-        largest_ratio_of_any_instance=supremum().ratio,
+        largest_ratio_of_any_instance=compute_supremum().ratio,
         source="Epasto et al. 2020, section 3.3; the largest ratio: docs/gap.md",
     )

@@ -145,7 +145,7 @@ class CapStatistics:
     """The users' shares under caps; every field has the shape of the caps.
 
     Attributes:
-        fraction: tau_0, in (0, 1].
+        fractions: tau_0, in (0, 1].
         kept_share: n_tau / n; 0 where the cap is below one row.
         cut_share: 1 - n_tau / n, without cancellation.
         users_capped: Users with more rows than the cap; all where it is below one row.
@@ -166,23 +166,23 @@ class CapStatistics:
     chi_squared: FloatArray
     rows_capped: FloatArray | float = 1.0
 
-    def rounded_down(self) -> CapStatistics:
+    def round_down(self) -> CapStatistics:
         """Return the same, the differences of sums lessened by what rounding may have added: for lower bounds."""
-        lower = {
+        rounded_fields = {
             name: np.maximum(
-                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - allowed * self.rows_capped, 0.0
+                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - rounding_error * self.rows_capped, 0.0
             )
-            for name, allowed in ROUNDING.items()
+            for name, rounding_error in ROUNDING.items()
         }
-        return replace(self, **lower)
+        return replace(self, **rounded_fields)
 
 
 class AboveSums(NamedTuple):
     """Sums over the users above a bound that do not lose digits to those below it, in the unit of the sums.
 
     Attributes:
-        rows: Sum of what they hold.
-        excess: Sum of what they hold beyond the bound.
+        sum_rows: Sum of what they hold.
+        sum_excess: Sum of what they hold beyond the bound.
     """
 
     rows: Callable[[FloatArray], FloatArray]
@@ -190,52 +190,66 @@ class AboveSums(NamedTuple):
 
 
 def compute_cap_statistics(
-    pieces: Callable[[FloatArray], Pieces],
-    bounds: FloatArray,
+    sum_pieces: Callable[[FloatArray], Pieces],
+    caps: FloatArray,
     *,
-    total: float,
-    largest: float,
+    total_rows: float,
+    largest_size: float,
     above_sums: AboveSums | None = None,
 ) -> CapStatistics:
     """Compute `CapStatistics` from sums over the users below and above a cap, in whatever unit the sums are in.
 
     Args:
-        pieces: Sums over users at or below and above each bound (rows, or shares of the whole).
-        bounds: The caps, above 0, any shape, in the unit of the sums.
-        total: n, or 1 where the unit is a share.
-        largest: The heaviest user's size.
+        sum_pieces: Sums over users at or below and above each bound (rows, or shares of the whole).
+        caps: The caps, above 0, any shape, in the unit of the sums.
+        total_rows: n, or 1 where the unit is a share.
+        largest_size: The heaviest user's size.
         above_sums: Sums over the users above alone; where not given, they are the total less the others', whose
             rounding is that of the total.
     """
-    rows_below, users_above, inverse = pieces(bounds)
-    kept_rows = rows_below + bounds * users_above
-    share = bounds / kept_rows
+    rows_below, users_above, inverse_size_sums = sum_pieces(caps)
+    kept_rows = rows_below + caps * users_above
+    largest_shares = caps / kept_rows
     # n u: users above it lose share. It is at least the cap; rounded below it, it would count everybody at the cap.
-    heavy = np.maximum(total * share, bounds)
-    heavy_below, heavy_above, _ = pieces(heavy)
-    nobody = users_above == 0.0
+    losing_sizes = np.maximum(total_rows * largest_shares, caps)
+    rows_below_losing, users_losing, _ = sum_pieces(losing_sizes)
+    caps_nobody = users_above == 0.0
     if above_sums is None:
-        rows_capped, allowed = (total - rows_below) / total, np.ones(np.shape(bounds))
+        rows_capped, rounding_shares = (total_rows - rows_below) / total_rows, np.ones(np.shape(caps))
         # The sum of p_j - u over the users above n u.
-        variation = np.maximum((total - heavy_below) / total - share * heavy_above, 0.0)
-        cut = np.maximum((total - rows_below - bounds * users_above) / total, 0.0)
+        total_variations = np.maximum(
+            (total_rows - rows_below_losing) / total_rows - largest_shares * users_losing, 0.0
+        )
+        cut_shares = np.maximum((total_rows - rows_below - caps * users_above) / total_rows, 0.0)
     else:
-        rows_capped = allowed = above_sums.rows(bounds) / total
-        variation, cut = above_sums.excess(heavy) / total, above_sums.excess(bounds) / total
-    variation, cut = np.where(nobody, 0.0, variation), np.where(nobody, 0.0, cut)
+        rows_capped = rounding_shares = above_sums.rows(caps) / total_rows
+        total_variations, cut_shares = (
+            above_sums.excess(losing_sizes) / total_rows,
+            above_sums.excess(caps) / total_rows,
+        )
+    total_variations, cut_shares = (
+        np.where(caps_nobody, 0.0, total_variations),
+        np.where(caps_nobody, 0.0, cut_shares),
+    )
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
     # Below it q_j = p_j n / n_tau, above it q_j = u.
-    light = (rows_below / total) * (cut * total / kept_rows) ** 2
-    capped = (total * share * inverse) * share - 2.0 * share * users_above + rows_capped
+    uncapped_terms = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
+    capped_terms = (
+        (total_rows * largest_shares * inverse_size_sums) * largest_shares
+        - 2.0 * largest_shares * users_above
+        + rows_capped
+    )
     return CapStatistics(
-        fraction=np.asarray(bounds / total),
-        kept_share=np.asarray(kept_rows / total),
-        cut_share=np.asarray(cut),
+        fraction=np.asarray(caps / total_rows),
+        kept_share=np.asarray(kept_rows / total_rows),
+        cut_share=np.asarray(cut_shares),
         users_capped=np.asarray(users_above),
-        max_share=np.asarray(np.minimum(bounds, largest) / kept_rows),
-        total_variation=np.asarray(variation),
-        chi_squared=np.asarray(np.where(nobody, 0.0, np.maximum(light + np.maximum(capped, 0.0), 0.0))),
-        rows_capped=np.asarray(allowed),
+        max_share=np.asarray(np.minimum(caps, largest_size) / kept_rows),
+        total_variation=np.asarray(total_variations),
+        chi_squared=np.asarray(
+            np.where(caps_nobody, 0.0, np.maximum(uncapped_terms + np.maximum(capped_terms, 0.0), 0.0))
+        ),
+        rows_capped=np.asarray(rounding_shares),
     )
 
 
@@ -254,30 +268,30 @@ def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) ->
     Source: the module's docstring.
     """
     s, keeps_rows = statistics, statistics.kept_share > 0.0
-    pairs = {
+    term_pairs = {
         BiasTerm.PROPOSITION_1: (BiasTerm.LOG_KEPT, BiasTerm.VARIANCE_KEPT),
         BiasTerm.TIGHTEST: (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED),
     }
-    if term in pairs:
-        return np.minimum(*(evaluate(bias_term, s, loss_variance) for bias_term in pairs[term]))
+    if term in term_pairs:
+        return np.minimum(*(evaluate(bias_term, s, loss_variance) for bias_term in term_pairs[term]))
     match term:
         case BiasTerm.WORST_CASE:
-            bound = s.total_variation
+            bias_bounds = s.total_variation
         case BiasTerm.CUT_SHARE:
-            bound = s.cut_share
+            bias_bounds = s.cut_share
         case BiasTerm.LOG_KEPT:
             # log(n / n_tau), through the cut share where little is cut.
             kept_share = np.where(keeps_rows, s.kept_share, 1.0)
-            near = -np.log1p(-np.minimum(s.cut_share, 0.5))
-            bound = np.sqrt(0.5 * np.where(s.cut_share < 0.5, near, -np.log(kept_share)))
+            log_of_small_cuts = -np.log1p(-np.minimum(s.cut_share, 0.5))
+            bias_bounds = np.sqrt(0.5 * np.where(s.cut_share < 0.5, log_of_small_cuts, -np.log(kept_share)))
         case BiasTerm.VARIANCE_KEPT:
-            bound = np.sqrt(2.0 * loss_variance / np.where(keeps_rows, s.kept_share, 1.0))
+            bias_bounds = np.sqrt(2.0 * loss_variance / np.where(keeps_rows, s.kept_share, 1.0))
         case BiasTerm.CHI_SQUARED:
-            bound = np.sqrt(loss_variance * s.chi_squared)
+            bias_bounds = np.sqrt(loss_variance * s.chi_squared)
         case BiasTerm.LOG_FRACTION:
-            bound = np.sqrt(0.5 * np.maximum(-np.log(s.fraction), 0.0))
+            bias_bounds = np.sqrt(0.5 * np.maximum(-np.log(s.fraction), 0.0))
         case BiasTerm.VARIANCE_FRACTION:
-            bound = np.sqrt(2.0 * loss_variance / s.fraction)
+            bias_bounds = np.sqrt(2.0 * loss_variance / s.fraction)
         case _:
-            bound = np.where(s.kept_share >= COROLLARY_KEPT_SHARE, np.sqrt(s.cut_share), np.inf)
-    return np.asarray(np.where(keeps_rows, bound, np.inf))
+            bias_bounds = np.where(s.kept_share >= COROLLARY_KEPT_SHARE, np.sqrt(s.cut_share), np.inf)
+    return np.asarray(np.where(keeps_rows, bias_bounds, np.inf))

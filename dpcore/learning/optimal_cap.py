@@ -120,27 +120,27 @@ class BoundSettings:
         """Return (*) in its parts for the statistics of caps; an infinite n leaves the finite-sample term out."""
         keeps_rows = statistics.kept_share > 0.0
         kept_share = np.where(keeps_rows, statistics.kept_share, 1.0)
-        finite = np.zeros(kept_share.shape)
+        finite_sample_terms = np.zeros(kept_share.shape)
         if math.isfinite(num_rows):
-            log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
-            finite = self.finite_sample_constant * np.sqrt(log_term / (kept_share * num_rows))
-        noise = self.privacy.error(
+            vc_log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
+            finite_sample_terms = self.finite_sample_constant * np.sqrt(vc_log_term / (kept_share * num_rows))
+        privacy_terms = self.privacy.error(
             np.where(keeps_rows, statistics.max_share, 1.0), self.epsilon, self.failure_probability
         )
         return ErrorParts(
             bias=np.asarray(THEOREM_FACTOR * evaluate(self.bias, statistics, self.loss_variance)),
-            finite_sample=np.where(keeps_rows, finite, np.inf),
-            privacy=np.where(keeps_rows, noise, np.inf),
+            finite_sample=np.where(keeps_rows, finite_sample_terms, np.inf),
+            privacy=np.where(keeps_rows, privacy_terms, np.inf),
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
         """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
         error_parts = self.compute_error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
-        lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
+        smallest_bias = THEOREM_FACTOR * evaluate(self.bias, statistics.round_down(), self.loss_variance)
         return Split(
             error_parts.bias + error_parts.finite_sample,
-            lower + error_parts.finite_sample,
+            smallest_bias + error_parts.finite_sample,
             error_parts.privacy,
         )
 
@@ -178,7 +178,7 @@ class LearningCap:
         kept_share: n_tau / n there.
         users_capped: Users with more rows than the cap.
         certificate: The bound (*) beside what no cap of this kind can go below.
-        complete: Whether the search went through, rather than being stopped.
+        is_complete: Whether the search went through, rather than being stopped.
         stop_reason: How the search ended, a sentence.
     """
 
@@ -257,8 +257,8 @@ def _convert_to_caps(histogram: ContributionHistogram, fractions: npt.ArrayLike)
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
     caps = tau_0 * histogram.num_rows
-    rounded = np.rint(caps)
-    caps = np.where(np.abs(caps - rounded) <= 1e-12 * caps, rounded, caps)
+    rounded_caps = np.rint(caps)
+    caps = np.where(np.abs(caps - rounded_caps) <= 1e-12 * caps, rounded_caps, caps)
     if not np.all((caps >= 1.0) & (tau_0 <= 1.0)):
         raise refuse("tau_0 must be at least the share of one row, and at most 1")
     return caps
@@ -269,8 +269,8 @@ def _compute_statistics_of_caps(histogram: ContributionHistogram, caps: FloatArr
     return compute_cap_statistics(
         histogram.pieces,
         caps,
-        total=float(histogram.num_rows),
-        largest=float(histogram.max_size),
+        total_rows=float(histogram.num_rows),
+        largest_size=float(histogram.max_size),
         above_sums=AboveSums(histogram.rows_above, histogram.excess),
     )
 
@@ -343,13 +343,13 @@ def find_best_cap(
         progress=progress,
         should_stop=should_stop,
     )
-    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.argument))
+    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.minimiser))
     stop_reason = describe_search(minimum)
     if best_statistics.users_capped == 0.0:
         stop_reason = f"Nobody loses rows. {stop_reason}"
-    elif minimum.argument == 1.0:
+    elif minimum.minimiser == 1.0:
         stop_reason = f"One row per user is best. {stop_reason}"
-    return build_cap(problem, best_statistics, minimum, n, minimum.argument, stop_reason)
+    return build_cap(problem, best_statistics, minimum, n, minimum.minimiser, stop_reason)
 
 
 def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from dpcore.common.parameters import (
     TAB,
     Option,
     Parameters,
-    fields_beside_data,
+    list_fields_beside_data,
     of_data,
     own_bound,
     public,
@@ -136,12 +136,12 @@ class LearningParameters(Parameters):
         return WITHOUT_SHARES.get(self.bias, self.bias)
 
     @property
-    def about_cost(self) -> LearningParameters:
+    def cost_parameters(self) -> LearningParameters:
         """Return the same without what does not change the cost of privacy over n."""
-        return self.about_population.without("population_rows", "vc_dimension", "finite_sample_constant")
+        return self.population_parameters.without("population_rows", "vc_dimension", "finite_sample_constant")
 
     @property
-    def about_population(self) -> LearningParameters:
+    def population_parameters(self) -> LearningParameters:
         """Return the same without what does not change the figures on a population."""
         return self.without("own_bound", "public_rows", "draws")
 
@@ -155,12 +155,12 @@ class LearningParameters(Parameters):
         Args:
             num_rows: n; None for the limit of many rows.
         """
-        law, bias = PowerLaw(self.alpha), self.population_bias
-        no_sample = {"vc_dimension": 0, "finite_sample_constant": 0.0}
+        power_law, bias = PowerLaw(self.alpha), self.population_bias
+        no_sample_terms = {"vc_dimension": 0, "finite_sample_constant": 0.0}
         return build_from(
-            PopulationProblem, self, participation=law, num_rows=num_rows, bias=bias, **no_sample
+            PopulationProblem, self, participation=power_law, num_rows=num_rows, bias=bias, **no_sample_terms
         )
 
 
-NOT_ABOUT_DATA = fields_beside_data(LearningParameters)
+NOT_ABOUT_DATA = list_fields_beside_data(LearningParameters)
 """Fields that do not change the answer for the data."""

@@ -77,20 +77,20 @@ class PowerLaw:
 
         return np.asarray(zeta(self.exponent, first))
 
-    def tail(self, users: npt.ArrayLike) -> FloatArray:
+    def compute_tail_mass(self, users: npt.ArrayLike) -> FloatArray:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, share: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(share, dtype=np.float64)
-        count = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
+        num_users = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
-        count = np.where(self.probability(count + 1.0) > h, count + 1.0, count)
-        inside = self.probability(np.maximum(count, 1.0)) > h
-        return np.asarray(np.where((count > 0.0) & ~inside, count - 1.0, count))
+        num_users = np.where(self.probability(num_users + 1.0) > h, num_users + 1.0, num_users)
+        is_above = self.probability(np.maximum(num_users, 1.0)) > h
+        return np.asarray(np.where((num_users > 0.0) & ~is_above, num_users - 1.0, num_users))
 
-    def uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
+    def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.
 
         Args:
@@ -98,7 +98,7 @@ class PowerLaw:
 
         Source: Amin et al. 2019, figure 2.
         """
-        return self.tail(self.users_above(fractions))
+        return self.compute_tail_mass(self.users_above(fractions))
 
     def kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
@@ -109,7 +109,7 @@ class PowerLaw:
         """
         tau_0 = np.asarray(fractions, dtype=np.float64)
         users_above = self.users_above(tau_0)
-        return np.asarray(self.tail(users_above) + tau_0 * users_above)
+        return np.asarray(self.compute_tail_mass(users_above) + tau_0 * users_above)
 
     def pieces(self, share: npt.ArrayLike) -> Pieces:
         """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
@@ -118,15 +118,17 @@ class PowerLaw:
         """
         users_above = self.users_above(share)
         return Pieces(
-            self.tail(users_above), users_above, np.asarray(self.normaliser * self._sum_powers(users_above))
+            self.compute_tail_mass(users_above),
+            users_above,
+            np.asarray(self.normaliser * self._sum_powers(users_above)),
         )
 
     @cached_property
-    def _powers(self) -> FloatArray:
-        steps = np.arange(1.0, TABLE + 1.0) ** self.exponent
-        return np.concatenate(([0.0], np.cumsum(steps)))
+    def _cumulative_powers(self) -> FloatArray:
+        powers = np.arange(1.0, TABLE + 1.0) ** self.exponent
+        return np.concatenate(([0.0], np.cumsum(powers)))
 
-    def _sum_powers(self, count: FloatArray) -> FloatArray:
+    def _sum_powers(self, num_powers: FloatArray) -> FloatArray:
         """Return the sum over j <= K of j^s, s = 1 + alpha, K whole.
 
         Beyond the table sum_{j=J+1}^K j^s = [x^(s+1) / (s+1) + x^s / 2 + s x^(s-1) / 12]_J^K - ..., the next
@@ -134,13 +136,15 @@ class PowerLaw:
         """
         s = self.exponent
 
-        def primitive(x: FloatArray) -> FloatArray:
+        def evaluate_primitive(x: FloatArray) -> FloatArray:
             return np.asarray(x ** (s + 1.0) / (s + 1.0) + x**s / 2.0 + s * x ** (s - 1.0) / 12.0)
 
-        beyond = np.maximum(count, float(TABLE))
-        start = np.array(float(TABLE))
-        small = self._powers[np.minimum(count, TABLE).astype(np.int64)]
-        return np.asarray(small + (primitive(beyond) - primitive(start)))
+        integral_ends = np.maximum(num_powers, float(TABLE))
+        integral_start = np.array(float(TABLE))
+        summed_powers = self._cumulative_powers[np.minimum(num_powers, TABLE).astype(np.int64)]
+        return np.asarray(
+            summed_powers + (evaluate_primitive(integral_ends) - evaluate_primitive(integral_start))
+        )
 
 
 def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
@@ -175,8 +179,8 @@ CELLS = 200_000
 def _convert_to_rows(tau_0: FloatArray, n: int) -> FloatArray:
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau = tau_0 * n
-    rounded = np.rint(tau)
-    return np.where(np.abs(tau - rounded) <= 1e-12 * tau, rounded, tau)
+    rounded_caps = np.rint(tau)
+    return np.where(np.abs(tau - rounded_caps) <= 1e-12 * tau, rounded_caps, tau)
 
 
 def _compute_binomial_parts(
@@ -190,28 +194,30 @@ def _compute_binomial_parts(
     from scipy.special import betainc
 
     p, tau = np.broadcast_arrays(p, tau)
-    mean = n * p
+    mean_rows = n * p
     with np.errstate(divide="ignore"):
         # Chernoff: either tail is at most exp(-exponent) on its side of the mean.
-        exponent = tau * np.log(tau / np.where(mean > 0.0, mean, np.finfo(float).tiny)) - tau + mean
-    capped = (exponent > DECIDED) & (mean > tau)
-    free = ((exponent > DECIDED) & (mean <= tau)) | (tau >= n)
-    kept_rows = np.where(capped, tau, mean)
-    excess = np.where(capped, mean - tau, 0.0)
-    capped_share = np.where(capped, 1.0, 0.0)
-    is_undecided = ~(capped | free)
+        chernoff_exponents = (
+            tau * np.log(tau / np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)) - tau + mean_rows
+        )
+    is_surely_capped = (chernoff_exponents > DECIDED) & (mean_rows > tau)
+    is_surely_uncapped = ((chernoff_exponents > DECIDED) & (mean_rows <= tau)) | (tau >= n)
+    kept_rows = np.where(is_surely_capped, tau, mean_rows)
+    excess_rows = np.where(is_surely_capped, mean_rows - tau, 0.0)
+    capped_probabilities = np.where(is_surely_capped, 1.0, 0.0)
+    is_undecided = ~(is_surely_capped | is_surely_uncapped)
     if is_undecided.any():
-        q, level, m = p[is_undecided], tau[is_undecided], mean[is_undecided]
-        t = np.floor(level)
-        remaining = n - t
-        beyond = betainc(t + 1.0, remaining, q)
+        q, undecided_caps, m = p[is_undecided], tau[is_undecided], mean_rows[is_undecided]
+        t = np.floor(undecided_caps)
+        remaining_rows = n - t
+        beyond = betainc(t + 1.0, remaining_rows, q)
         # E[X; X > tau] loses digits to E[X] and the other way round: each is taken from its own side.
-        upper = betainc(t, remaining, q)
-        lower = betainc(remaining, t, 1.0 - q)
-        kept_rows[is_undecided] = m * lower + level * beyond
-        excess[is_undecided] = np.maximum(m * upper - level * beyond, 0.0)
-        capped_share[is_undecided] = beyond
-    return kept_rows, excess, capped_share
+        upper = betainc(t, remaining_rows, q)
+        lower = betainc(remaining_rows, t, 1.0 - q)
+        kept_rows[is_undecided] = m * lower + undecided_caps * beyond
+        excess_rows[is_undecided] = np.maximum(m * upper - undecided_caps * beyond, 0.0)
+        capped_probabilities[is_undecided] = beyond
+    return kept_rows, excess_rows, capped_probabilities
 
 
 def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -222,21 +228,23 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
     fall like exp(-(s (t + 1) - 1) y), so 40 over that rate is as far as is needed.
     """
     s = law.exponent
-    start = np.log(HEAD + 0.5)
-    centre = np.maximum(np.log(n / (tau * law.normaliser)) / s, start)
-    width = 1.0 / (s * np.sqrt(tau))
-    steps = np.concatenate(([0.0], 2.0 ** np.arange(0.0, 12.0)))
+    log_start = np.log(HEAD + 0.5)
+    log_centres = np.maximum(np.log(n / (tau * law.normaliser)) / s, log_start)
+    log_widths = 1.0 / (s * np.sqrt(tau))
+    relative_offsets = np.concatenate(([0.0], 2.0 ** np.arange(0.0, 12.0)))
     # Doubling offsets, cut to steps of at most 1.5, out to 45.
-    offsets = np.minimum(width[:, None] * steps, 1.5)
+    offsets = np.minimum(log_widths[:, None] * relative_offsets, 1.5)
     offsets = np.concatenate((offsets, np.broadcast_to(np.arange(3.0, 45.0, 1.5), (tau.size, 28))), axis=1)
-    stop = centre + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * width
-    breaks = np.concatenate((centre[:, None] - offsets[:, :0:-1], centre[:, None] + offsets), axis=1)
-    breaks = np.clip(breaks, start, np.maximum(stop, start)[:, None])
+    log_stops = log_centres + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * log_widths
+    log_breakpoints = np.concatenate(
+        (log_centres[:, None] - offsets[:, :0:-1], log_centres[:, None] + offsets), axis=1
+    )
+    log_breakpoints = np.clip(log_breakpoints, log_start, np.maximum(log_stops, log_start)[:, None])
     points, weights = RULE
-    half_width = np.diff(breaks, axis=1)[:, :, None] / 2.0
-    y = (breaks[:, :-1, None] + half_width) + half_width * points
+    half_widths = np.diff(log_breakpoints, axis=1)[:, :, None] / 2.0
+    y = (log_breakpoints[:, :-1, None] + half_widths) + half_widths * points
     x = np.exp(y)
-    return x.reshape(tau.size, -1), (x * half_width * weights).reshape(tau.size, -1)
+    return x.reshape(tau.size, -1), (x * half_widths * weights).reshape(tau.size, -1)
 
 
 def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -244,18 +252,28 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
 
     The first two add up to n, but each is summed by itself: their small values lose no digits.
     """
-    level = tau[:, None]
-    head = np.arange(1.0, HEAD + 1.0)
-    kept_rows, lost, capped_share = _compute_binomial_parts(n, law.probability(head), level)
-    x, weight = _choose_tail_nodes(law, n, tau)
-    _, excess, beyond = _compute_binomial_parts(n, law.probability(x), level)
+    cap_column = tau[:, None]
+    head_users = np.arange(1.0, HEAD + 1.0)
+    head_kept_rows, head_excess, head_capped = _compute_binomial_parts(
+        n, law.probability(head_users), cap_column
+    )
+    x, node_weights = _choose_tail_nodes(law, n, tau)
+    _, node_excess, node_capped = _compute_binomial_parts(n, law.probability(x), cap_column)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
-    edge = law.probability(np.array([float(HEAD), HEAD + 1.0]))
-    _, edge_excess, edge_above = _compute_binomial_parts(n, edge, level)
-    cut = np.maximum((excess * weight).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
-    tail = n * float(law.tail(float(HEAD))) - cut
-    capped = capped_share.sum(axis=1) + (beyond * weight).sum(axis=1) + np.diff(edge_above)[:, 0] / 24.0
-    return kept_rows.sum(axis=1) + np.maximum(tail, 0.0), lost.sum(axis=1) + cut, np.maximum(capped, 0.0)
+    edge_probabilities = law.probability(np.array([float(HEAD), HEAD + 1.0]))
+    _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
+    tail_excess = np.maximum(
+        (node_excess * node_weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0
+    )
+    tail_kept_rows = n * float(law.compute_tail_mass(float(HEAD))) - tail_excess
+    num_capped = (
+        head_capped.sum(axis=1) + (node_capped * node_weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
+    )
+    return (
+        head_kept_rows.sum(axis=1) + np.maximum(tail_kept_rows, 0.0),
+        head_excess.sum(axis=1) + tail_excess,
+        np.maximum(num_capped, 0.0),
+    )
 
 
 def build_statistics(
@@ -264,8 +282,10 @@ def build_statistics(
     """Build the `CapStatistics` of a sample of which only averages are known; what needs every share is nan."""
     unknown = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
-    share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
-    return CapStatistics(tau_0, kept_share, cut_share, users_capped, np.minimum(share, 1.0), unknown, unknown)
+    largest_share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
+    return CapStatistics(
+        tau_0, kept_share, cut_share, users_capped, np.minimum(largest_share, 1.0), unknown, unknown
+    )
 
 
 def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
@@ -288,16 +308,18 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     n = int(num_rows)
     tau_0 = check_fractions(fractions)
     tau = np.atleast_1d(_convert_to_rows(tau_0, n)).ravel()
-    kept_rows, cut, capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
-    step = max(1, CELLS // HEAD)
-    for start in range(0, tau.size, step):
-        chunk = slice(start, start + step)
+    kept_rows, cut_rows, num_capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
+    chunk_size = max(1, CELLS // HEAD)
+    for start in range(0, tau.size, chunk_size):
+        chunk = slice(start, start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        kept_rows[chunk], cut[chunk], capped[chunk] = _sum_over_users(law, n, np.maximum(tau[chunk], 1.0))
+        kept_rows[chunk], cut_rows[chunk], num_capped[chunk] = _sum_over_users(
+            law, n, np.maximum(tau[chunk], 1.0)
+        )
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
         np.where(is_empty, below_one_row, values).reshape(tau_0.shape)
-        for below_one_row, values in ((0.0, kept_rows / n), (1.0, cut / n), (kept_rows, capped))
+        for below_one_row, values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
     )
     return build_statistics(tau_0, kept_share, cut_share, users_capped)
 
@@ -319,7 +341,7 @@ class Draws:
     is_stopped: bool
 
 
-def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> FloatArray:
+def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> FloatArray:
     """Return the rows per user seen in one sample of n rows, in no particular order.
 
     Heavy users' counts are one multinomial; the rest are rows from j > J, where the rounded Pareto variable
@@ -327,21 +349,27 @@ def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> Float
     j +- 1/2, which exceeds j^-s by the factor 1 + s (s + 1) / (24 j^2) + O(j^-4); accepting with its
     inverse leaves j^-s.
     """
-    s, heavy = law.exponent, float(HEAD)
-    head = law.probability(np.arange(1.0, heavy + 1.0))
+    s, first_tail_user = law.exponent, float(HEAD)
+    head_probabilities = law.probability(np.arange(1.0, first_tail_user + 1.0))
     # What is left for all others may come out a rounding below 0.
-    counts = rng.multinomial(num_rows, np.append(head, max(1.0 - float(head.sum()), 0.0)))
-    users = np.empty(0)
-    missing = int(counts[-1])
-    while missing:
+    counts = rng.multinomial(
+        num_rows, np.append(head_probabilities, max(1.0 - float(head_probabilities.sum()), 0.0))
+    )
+    tail_users = np.empty(0)
+    num_missing = int(counts[-1])
+    while num_missing:
         # 1 - random() is never 0, of which there is no such power.
-        proposed_users = np.rint((heavy + 0.5) * (1.0 - rng.random(missing)) ** (-1.0 / law.alpha))
-        accepted = rng.random(missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed_users / proposed_users) < 1.0
-        users = np.concatenate((users, proposed_users[accepted]))
-        missing = int(counts[-1]) - users.size
-    light = np.unique(users, return_counts=True)[1]
-    heavy_counts = counts[:-1]
-    return np.concatenate((heavy_counts[heavy_counts > 0], light)).astype(np.float64)
+        proposed_users = np.rint(
+            (first_tail_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha)
+        )
+        is_accepted = (
+            rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed_users / proposed_users) < 1.0
+        )
+        tail_users = np.concatenate((tail_users, proposed_users[is_accepted]))
+        num_missing = int(counts[-1]) - tail_users.size
+    tail_counts = np.unique(tail_users, return_counts=True)[1]
+    head_counts = counts[:-1]
+    return np.concatenate((head_counts[head_counts > 0], tail_counts)).astype(np.float64)
 
 
 def simulate(
@@ -375,15 +403,15 @@ def simulate(
     require.whole(1, MAX_SIMULATED_ROWS, num_rows=num_rows)
     tau_0 = np.atleast_1d(check_fractions(fractions))
     tau, rng = _convert_to_rows(tau_0, num_rows), np.random.default_rng(seed)
-    kept_share, users_capped = np.empty((2, num_draws, tau.size))
+    kept_shares, users_capped = np.empty((2, num_draws, tau.size))
     num_drawn = 0
     while num_drawn < num_draws and not should_stop():
-        counts = np.sort(draw_counts(law, num_rows, rng))
-        rows = np.concatenate(([0.0], np.cumsum(counts)))
-        num_uncapped = np.searchsorted(counts, tau, side="right")
-        users_capped[num_drawn] = counts.size - num_uncapped
-        kept_rows = rows[num_uncapped] + tau * users_capped[num_drawn]
-        kept_share[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
+        rows_per_user = np.sort(draw_rows_per_user(law, num_rows, rng))
+        cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_user)))
+        num_uncapped = np.searchsorted(rows_per_user, tau, side="right")
+        users_capped[num_drawn] = rows_per_user.size - num_uncapped
+        kept_rows = cumulative_rows[num_uncapped] + tau * users_capped[num_drawn]
+        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
         num_drawn += 1
         progress(num_drawn / num_draws)
-    return Draws(tau_0, kept_share[:num_drawn], users_capped[:num_drawn], num_drawn < num_draws)
+    return Draws(tau_0, kept_shares[:num_drawn], users_capped[:num_drawn], num_drawn < num_draws)

@@ -77,7 +77,7 @@ class PopulationProblem(BoundSettings):
         """Return the smallest tau_0 searched: one row, or 1e-12 in the limit."""
         return 1e-12 if self.num_rows is None else 1.0 / self.num_rows
 
-    def kinks_around(self, fraction: float) -> FloatArray:
+    def list_kinks_around(self, fraction: float) -> FloatArray:
         """Return the kinks of the bound next to tau_0, ascending, in (0, 1]: a user's share, or whole rows in a sample.
 
         A user whose share is tau_0 exactly is not capped.
@@ -89,7 +89,7 @@ class PopulationProblem(BoundSettings):
         return self.participation.probability(np.arange(users_above + 2.0, max(users_above - 1.0, 0.0), -1.0))
 
     @property
-    def _n(self) -> float:
+    def _row_limit(self) -> float:
         return math.inf if self.num_rows is None else float(self.num_rows)
 
 
@@ -112,13 +112,13 @@ def compute_statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> 
     tau_0 = check_fractions(fractions)
     law = problem.participation
     if problem.num_rows is None:
-        return compute_cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
+        return compute_cap_statistics(law.pieces, tau_0, total_rows=1.0, largest_size=law.largest)
     return compute_expectations(law, problem.num_rows, tau_0)
 
 
 def compute_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
     """Return the bound (*) in its parts; arguments as `compute_statistics` (figure 3a)."""
-    return problem.compute_error_parts(compute_statistics(problem, fractions), problem._n)
+    return problem.compute_error_parts(compute_statistics(problem, fractions), problem._row_limit)
 
 
 def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
@@ -130,8 +130,10 @@ def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> E
     """
     kept_share = draws.kept_share.mean(axis=0)
     cut_share = np.maximum(1.0 - kept_share, 0.0)
-    averages = build_statistics(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
-    return problem.compute_error_parts(averages, problem._n)
+    average_statistics = build_statistics(
+        draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0)
+    )
+    return problem.compute_error_parts(average_statistics, problem._row_limit)
 
 
 def find_best_fraction(
@@ -150,16 +152,18 @@ def find_best_fraction(
         certificate shows that nothing is proved.
     """
     is_limit = problem.num_rows is None
-    high = problem.participation.largest if is_limit and not problem.bias.needs_only_the_fraction else 1.0
-    low = problem.smallest_fraction
+    largest_fraction = (
+        problem.participation.largest if is_limit and not problem.bias.needs_only_the_fraction else 1.0
+    )
+    smallest_fraction = problem.smallest_fraction
 
-    def split(tau_0: FloatArray) -> Split:
-        return problem.split(compute_statistics(problem, tau_0), problem._n)
+    def split_bound(tau_0: FloatArray) -> Split:
+        return problem.split(compute_statistics(problem, tau_0), problem._row_limit)
 
     minimum = minimise(
-        split,
-        low,
-        high,
+        split_bound,
+        smallest_fraction,
+        largest_fraction,
         is_integer=False,
         tolerance=TOLERANCE,
         max_evaluations=4_000_000 if is_limit else MOST_SAMPLE_POINTS,
@@ -167,18 +171,20 @@ def find_best_fraction(
         should_stop=should_stop,
     )
     if not minimum.stop_reason:
-        minimum = move_to_kink(split, minimum, problem.kinks_around, low, high)
+        minimum = move_to_kink(
+            split_bound, minimum, problem.list_kinks_around, smallest_fraction, largest_fraction
+        )
     stop_reason = describe_search(minimum)
     if is_limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
-        smallest_bias = float(split(np.asarray(low)).falling_at_least)
+        smallest_bias = float(split_bound(np.asarray(smallest_fraction)).falling_at_least)
         minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_bias))
-        if minimum.argument == low:
+        if minimum.minimiser == smallest_fraction:
             stop_reason = (
                 f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_reason}"
             )
-    best_statistics = compute_statistics(problem, np.asarray(minimum.argument))
-    cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
-    return build_cap(problem, best_statistics, minimum, problem._n, cap, stop_reason)
+    best_statistics = compute_statistics(problem, np.asarray(minimum.minimiser))
+    cap = math.nan if problem.num_rows is None else minimum.minimiser * problem.num_rows
+    return build_cap(problem, best_statistics, minimum, problem._row_limit, cap, stop_reason)
 
 
 @dataclass(frozen=True)
@@ -187,8 +193,8 @@ class CostOfPrivacy:
 
     Attributes:
         num_rows: n, shape (q,).
-        best: The best tau_0 at each n, and its parts.
-        limit: The same as n grows without end: the curves' floor.
+        best_caps: The best tau_0 at each n, and its parts.
+        limit_cap: The same as n grows without end: the curves' floor.
     """
 
     num_rows: tuple[int, ...]
@@ -218,15 +224,15 @@ def find_cost_of_privacy(
     limit_problem = replace(problem, finite_sample_constant=0.0, num_rows=None)
     problems_by_rows: dict[int, PopulationProblem] = {}
     with Problems() as problems:
-        for rows in num_rows:
+        for sample_rows in num_rows:
             with problems.collecting():
-                problems_by_rows[rows] = replace(limit_problem, num_rows=rows)
-    limit = find_best_fraction(limit_problem, should_stop=should_stop)
-    best: dict[int, LearningCap] = {}
-    for rows, sample_problem in problems_by_rows.items():
+                problems_by_rows[sample_rows] = replace(limit_problem, num_rows=sample_rows)
+    limit_cap = find_best_fraction(limit_problem, should_stop=should_stop)
+    caps_by_rows: dict[int, LearningCap] = {}
+    for sample_rows, sample_problem in problems_by_rows.items():
         choice = find_best_fraction(sample_problem, should_stop=should_stop)
         if not choice.complete:
             break
-        best[rows] = choice
-        progress(len(best) / len(num_rows))
-    return CostOfPrivacy(tuple(best), tuple(best.values()), limit)
+        caps_by_rows[sample_rows] = choice
+        progress(len(caps_by_rows) / len(num_rows))
+    return CostOfPrivacy(tuple(caps_by_rows), tuple(caps_by_rows.values()), limit_cap)

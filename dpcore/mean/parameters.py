@@ -10,18 +10,22 @@ from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
-from dpcore.common.noise_error import ASSUMED_SHARE
+from dpcore.common.noise_error import ASSUMED_SHARE, NoiseKind
 from dpcore.common.parameters import (
     LINE,
     Option,
     Parameters,
+    gaussian_delta,
+    noise_kind,
     of_data,
     of_values,
     own_bound,
+    program_choice,
     public,
     range_end,
 )
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
@@ -122,6 +126,12 @@ class MeanParameters(Parameters):
         "rows per user", former_name="own_cap", limits=(1, MAX_SIZE), placeholder="rows", width=180
     )
     """A bound that you use today."""
+    mechanism: NoiseKind = noise_kind()
+    """Laplace for ε-DP, Gaussian for (ε, δ)-DP."""
+    delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
+    """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
+    program: Program = program_choice(width=200, place=LINE)
+    """The errors are those of its noise, and *Code for your library* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
         if problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
@@ -168,11 +178,13 @@ class MeanParameters(Parameters):
             expected_mean = min(max(summary.clamped.mean - self.lower, 0.0), self.value_bound)
         table = summary.table if summary is not None and self.reads_table(summary) else None
         user_share = self._choose_share(summary) if table is None else 0.0
-        users: dict[str, Any] = {"target": self.target, "table": table, "user_share": user_share}
+        settings: dict[str, Any] = {"target": self.target, "table": table, "user_share": user_share}
+        settings |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
         if self.counts is Counts.PUBLIC:
-            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **users)
+            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **settings)
+        release = private_counts.choose_release(self.program)
         return PrivateCountsProblem(
-            histogram, self.epsilon, self.value_bound, variance, expected_mean, **users
+            histogram, self.epsilon, self.value_bound, variance, expected_mean, release, **settings
         )
 
     @property
@@ -204,15 +216,22 @@ EXCHANGEABLE = (
     "The error is about the mean of the rows in this table",
     "Who has many rows says nothing about the values, and a bound keeps rows at random",
 )
+KEPT_ROWS = {
+    Program.TUMULT: "Tumult keeps the same rows in every run; the error is an average over which rows it keeps",
+    Program.BIGQUERY: "A first statement draws the rows; BigQuery's guarantee rests on a clamp of what a user adds",
+}
+"""How programs bound rows otherwise than by drawing them anew in every run."""
 POPULATION = "The error is about the mean of the population that users come from"
 
 
 def assumptions(problem: MeanProblem) -> tuple[str, ...]:
-    """Return the sentences of the setting, with what is assumed of users in the place of independent rows."""
+    """Return the sentences of the setting, with those on users and on the noise that the problem has."""
     is_private = isinstance(problem, PrivateCountsProblem)
     setting = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
-    index = setting.index(INDEPENDENT)
-    return (*setting[:index], *assumed_of_users(problem), *setting[index + 1 :])
+    noise = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
+    own_sentences = {INDEPENDENT: assumed_of_users(problem), noise: (problem.noise_sentence,)}
+    sentences = [own for sentence in setting for own in own_sentences.get(sentence, (sentence,))]
+    return (*sentences, *(sentence for program, sentence in KEPT_ROWS.items() if program is problem.program))
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ min(h, s_l) / s_l (or 1 for at most h rows of a user) and values y in [0, B], th
 
 changes in L1 by B min(h, s_l) <= B h when user l comes or goes: both take Laplace noise of scale B h /
 epsilon without splitting epsilon, and the mean is B P / (P + N). The usual route releases a numerator and a
-denominator with half of epsilon each; `Release` has that too, to compare.
+denominator with half of epsilon each; `Release` has that too, to compare, and for the libraries that split a budget.
+The pair changes by at most B h in L2 as well, so Gaussian noise for B h covers both.
 
 The errors here are **delta-method approximations**: the ratio is linearised at its expectation, which is good
 while the noise is small against n_h. A test compares them with a simulation of the mechanism. The module is
@@ -23,7 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.common.checks import Problems
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import SPLITS_MEANS, Program
 from dpcore.common.strict_json import certificate_fields
 from dpcore.mean import public_counts
 
@@ -31,14 +34,17 @@ NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 ERROR_IS = "delta-method approximation"
 ROUGH_NOISE = 0.25
 """Relative noise on the sum of weights above which the delta method is called rough."""
+LAPLACE_PAIR = (
+    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change by at "
+    "most B × h in L1, so ε is not split"
+)
 ASSUMPTIONS = (
     "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "
     "a bound chosen without these data, or chosen privately",
     "Neighbouring data sets differ by one user, added or removed with all their rows",
     public_counts.INDEPENDENT,
     public_counts.CLAMPED,
-    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change by at "
-    "most B × h in L1, so ε is not split",
+    LAPLACE_PAIR,
     "The error is the delta-method approximation, which is good while the noise is small beside the sum of weights",
 )
 """Assumptions of this module; sentences without their full stop."""
@@ -50,6 +56,11 @@ class Release(enum.Enum):
     PAIR = "sum of w y and sum of w (B - y), one epsilon for both"
     SPLIT = "sum of w y and sum of w, half of epsilon each"
     CENTRED_SPLIT = "sum of w (y - B/2) and sum of w, half of epsilon each"
+
+
+def choose_release(program: Program) -> Release:
+    """Choose the pair of sums that a program releases; where it splits the budget, BigQuery splits it in three."""
+    return Release.CENTRED_SPLIT if program in SPLITS_MEANS else Release.PAIR
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,15 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         with Problems() as problems:
             is_release = problems.of_kind(Release, release=self.release)
             with problems.collecting():
-                public_counts.MeanProblem(self.histogram, self.epsilon, self.value_bound, self.value_variance)
+                noise: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
+                public_counts.MeanProblem(
+                    self.histogram,
+                    self.epsilon,
+                    self.value_bound,
+                    self.value_variance,
+                    program=self.program,
+                    **noise,
+                )
             if self.value_mean is not None:
                 # If the value bound itself was refused, any mean is accepted here.
                 max_mean = self.value_bound if len(problems.entries) == (not is_release) else math.inf
@@ -92,39 +111,86 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         return f", for the {ERROR_IS} of the error"
 
     @property
-    def privacy_factor(self) -> float:
-        """Return the variance that privacy adds to the mean, divided by 2 (B h / (epsilon n_h))^2.
+    def num_aggregates(self) -> int:
+        """Return 2: both sums are released with noise."""
+        return 2
 
-        With p = mu / B the linearised error of the mean is, from noise Z1 on the first and Z2 on the second,
-        PAIR: ((1 - p) Z1 - p Z2) / n_h, so p^2 + (1 - p)^2, from 1/2 to 1;
-        SPLIT: (Z1 - mu Z2) / n_h with scales 2 B h / epsilon and 2 h / epsilon, so 4 (1 + p^2), from 4 to 8;
-        CENTRED_SPLIT: scales B h / epsilon and 2 h / epsilon, so 1 + (2 p - 1)^2: twice that of PAIR.
+    @property
+    def _split_variance(self) -> float:
+        """Return q, the variance of a noise of the split over that of the whole budget.
+
+        Half of epsilon doubles the scale, half of rho doubles the variance. PipelineDP composes two Gaussian noises
+        exactly, which is the same. BigQuery's noise has the share of an aggregate already.
         """
-        p = None if self.value_mean is None else self.value_mean / self.value_bound
+        if self.program is Program.BIGQUERY:
+            return 1.0
+        return 4.0 if self.noise.kind is NoiseKind.LAPLACE else 2.0
+
+    @property
+    def privacy_factor(self) -> float:
+        """Return the variance that privacy adds to the mean, divided by V = `noise`.variance(B h) / n_h^2.
+
+        With p = mu / B and q = `_split_variance`, which is 4 for Laplace noise, the linearised error of the mean is,
+        from noise Z1 on the first and Z2 on the second,
+        PAIR: ((1 - p) Z1 - p Z2) / n_h, so p^2 + (1 - p)^2, from 1/2 to 1;
+        SPLIT: (Z1 - mu Z2) / n_h with sensitivities B h and h, so q (1 + p^2);
+        CENTRED_SPLIT: sensitivities B h / 2 and h, so q (1 + (2 p - 1)^2) / 4: with Laplace noise twice that of PAIR,
+        with Gaussian noise the same. Whole noise of a count, as Tumult draws it, is taken as real.
+        """
+        return self._factor_at(None if self.value_mean is None else self.value_mean / self.value_bound)
+
+    def _factor_at(self, p: float | None) -> float:
+        """Return the factor at a relative mean in [0, 1], or the largest over all of them for None."""
         if self.release is Release.PAIR:
             return 1.0 if p is None else p**2 + (1.0 - p) ** 2
         if self.release is Release.SPLIT:
-            return 4.0 * (1.0 + (1.0 if p is None else p**2))
-        return 1.0 + (1.0 if p is None else (2.0 * p - 1.0) ** 2)
+            return self._split_variance * (1.0 + (1.0 if p is None else p**2))
+        return self._split_variance / 4.0 * (1.0 + (1.0 if p is None else (2.0 * p - 1.0) ** 2))
 
     @property
     def _unit_noise(self) -> float:
         return super()._unit_noise * self.privacy_factor
 
+    @property
+    def relative_noise(self) -> float:
+        """Return the largest variance of the noise over B^2 if one user holds all the weight."""
+        return super().relative_noise * self._factor_at(None)
+
+    @property
+    def noise_sentence(self) -> str:
+        """Return the assumption about the released sums and their noise, without its full stop."""
+        name, is_laplace = self.noise.kind.value, self.noise.kind is NoiseKind.LAPLACE
+        if self.release is Release.PAIR:
+            norm, budget = ("L1", "ε") if is_laplace else ("L2", "the budget")
+            scale_text = self.write_scale(1.0, "B × h")
+            return (
+                f"Released are Σ w (y − L) and Σ w (U − y), each with {name} noise of {scale_text}; together they "
+                f"change by at most B × h in {norm}, so {budget} is not split"
+            )
+        scale = math.sqrt(self._split_variance)
+        hidden = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
+        return (
+            f"Released are Σ w (y − (L + U)/2) with {name} noise of {self.write_scale(scale / 2.0, 'B × h')}, and Σ w "
+            f"with {self.write_scale(scale, 'h')}: {self.program.value} splits the budget between them{hidden}"
+        )
+
     def noise_share(self, bound: float, smooth: bool = False) -> float:
         """Return the standard deviation of the noise on the sum of weights, divided by that sum, at bound h.
 
-        PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h); with a split sqrt(2) * 2 h / (epsilon n_h). Under
-        ``smooth`` weights the largest weight stands in the place of h / n_h.
+        PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h) with Laplace noise; with a split sqrt(2) times that.
+        Under ``smooth`` weights the largest weight stands in the place of h / n_h.
         """
         error = public_counts.smooth_error if smooth else public_counts.capped_error
         largest = math.sqrt(float(error(self, bound).privacy_variance) / self._unit_noise)
-        share = 2.0 * largest / self.epsilon
-        return share if self.release is Release.PAIR else math.sqrt(2.0) * share
+        num_noises = 2.0 if self.release is Release.PAIR else self._split_variance
+        return largest * math.sqrt(num_noises * super().relative_noise)
 
 
-def error_parts(choice: public_counts.CapChoice | public_counts.SmoothChoice) -> dict[str, Any]:
+def error_parts(
+    choice: public_counts.CapChoice | public_counts.SmoothChoice, noise: NoiseKind = NoiseKind.LAPLACE
+) -> dict[str, Any]:
     """Return the error of a choice with its parts and its proof, as every file of choices holds it."""
+    scale_name = "laplace_scale" if noise is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
         "standard_error": choice.standard_error,
         "variance": choice.variance,
@@ -132,6 +198,6 @@ def error_parts(choice: public_counts.CapChoice | public_counts.SmoothChoice) ->
         "privacy_variance": choice.privacy_variance,
         **({"shift": choice.shift} if choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
-        "laplace_scale": math.sqrt(choice.privacy_variance / 2.0),
+        scale_name: math.sqrt(choice.privacy_variance / noise.unit_variance),
         **certificate_fields(choice.certificate),
     }

@@ -2,7 +2,7 @@
 
 Setting (Epasto et al. 2020, section 3): contribution counts are public; values lie in [0, B] with variance
 sigma^2 and are independent; neighbours differ in one user's values; the release adds Laplace noise for
-epsilon-DP. All errors here are variances in (unit of the values)^2.
+epsilon-DP, or the noise of another program. All errors here are variances in (unit of the values)^2.
 
 `MeanProblem.target` and the fields after it choose the target and the model of users; the defaults are the paper's.
 The other models are `dpcore.mean.models.CountsOnly`, `dpcore.mean.table_values.KnownValues` and the following one.
@@ -23,11 +23,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import weights
+from dpcore.common import noise_error, weights, wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
-from dpcore.common.privacy import LaplaceNoise, Neighbours
+from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import DrawnNoise, Program, find_noise
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
 from dpcore.mean.models import (
     BoundCurve,
@@ -47,13 +49,14 @@ INDEPENDENT = "Rows are independent draws with one variance, also those of one u
 CLAMPED = (
     "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data"
 )
+LAPLACE_NOISE = "Noise is Laplace noise with scale B × (largest weight of a user) / ε"
 ASSUMPTIONS = (
     "How many rows each user has is public, and so is a bound chosen from it; only values are private. If the counts "
     "are private too, the bound chosen here leaks",
     "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
     INDEPENDENT,
     CLAMPED,
-    "Noise is Laplace noise with scale B × (largest weight of a user) / ε",
+    LAPLACE_NOISE,
 )
 """Assumptions of this module; sentences without their full stop."""
 
@@ -199,6 +202,9 @@ class MeanProblem:
         user_share: rho in [0, 1], the share of sigma^2 that lies between users; at 0 rows are independent.
         table: The values themselves, if the target is their mean: the error then assumes nothing about users and does
             not use sigma^2 and rho. None if the values must not be used.
+        mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
+        program: The program whose noise the error is of; plain Python's is that of the paper.
 
     Raises:
         InvalidInput: A parameter is not finite or out of its range; all problems at once.
@@ -211,10 +217,15 @@ class MeanProblem:
     target: Target = field(default=Target.POPULATION, kw_only=True)
     user_share: float = field(default=0.0, kw_only=True)
     table: TableValues | None = field(default=None, kw_only=True)
+    mechanism: NoiseKind = field(default=NoiseKind.LAPLACE, kw_only=True)
+    delta: float | None = field(default=None, kw_only=True)
+    program: Program = field(default=Program.PYTHON, kw_only=True)
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
+            noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
+            problems.positive(value_bound=self.value_bound)
+            problems.of_kind(Program, program=self.program)
             problems.non_negative(value_variance=self.value_variance)
             problems.of_kind(Target, target=self.target)
             problems.between(0.0, 1.0, user_share=self.user_share)
@@ -227,10 +238,47 @@ class MeanProblem:
                 remedy="Express the values in another unit",
             )
 
+    @property
+    def num_aggregates(self) -> int:
+        """Return how many aggregates the release has."""
+        return 1
+
+    @cached_property
+    def noise(self) -> DrawnNoise:
+        """Return the noise that the program draws with the whole budget; BigQuery's with the budget of an aggregate."""
+        return find_noise(
+            self.program, self.mechanism, self.epsilon, self.delta, num_aggregates=self.num_aggregates
+        )
+
     @cached_property
     def _unit_noise(self) -> float:
-        """Return 2 (B / epsilon)^2, the variance of the noise if one user holds all the weight."""
-        return LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
+        """Return the variance of the noise if one user holds all the weight: 2 (B / epsilon)^2 for Laplace noise."""
+        scale = self.noise.unit_scale * self.value_bound
+        return self.noise.kind.unit_variance * (scale * scale)  # A square by ** raises where it overflows.
+
+    @property
+    def relative_noise(self) -> float:
+        """Return that variance over B^2, for values whose mean has the largest noise."""
+        return self.noise.kind.unit_variance * self.noise.unit_scale**2
+
+    def write_scale(self, share: float, weight_text: str) -> str:
+        """Write the scale of a noise: ``scale 2 × B × h / ε``.
+
+        Args:
+            share: Factor on the scale of the whole budget.
+            weight_text: What the scale is proportional to.
+        """
+        factor, name, end = share * self.noise.unit_scale, "standard deviation", ""
+        if self.noise.kind is NoiseKind.LAPLACE:
+            factor, name, end = factor * self.epsilon, "scale", " / ε"
+        is_one = math.isclose(factor, 1.0, rel_tol=1e-9)
+        return f"{name} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{end}"
+
+    @property
+    def noise_sentence(self) -> str:
+        """Return the assumption about the noise, without its full stop."""
+        scale_text = self.write_scale(1.0, "B × (largest weight of a user)")
+        return f"Noise is {self.noise.kind.value} noise with {scale_text}"
 
     @property
     def proof_limit(self) -> str:

@@ -1,12 +1,13 @@
 """The best range [L, U] to which the values of a table are clamped for a mean.
 
 A user of s rows weighs u = min(h, s) / n_h, each of their rows w = u / s; t is the largest u. Clamped to [L, U] and
-released with Laplace noise of scale t (U - L) / epsilon, the mean differs from that of the table by the bias of
+released with noise that is in proportion to t (U - L), the mean differs from that of the table by the bias of
 clamping, the bias of weighting, and noise. The error here adds the two biases without letting them cancel:
 
-    f(L, U, h) = (|D| + a)^2 + kappa (U - L)^2,    a = sum w (L - y)_+ + sum w (y - U)_+,    kappa = 2 (t / epsilon)^2,
+    f(L, U, h) = (|D| + a)^2 + kappa (U - L)^2,    a = sum w (L - y)_+ + sum w (y - U)_+,    kappa = 2 (t / epsilon)^2
 
-with D the weighted mean minus the mean of the table, both before clamping. The minimum of the exact error is useless:
+for Laplace noise, with D the weighted mean minus the mean of the table, both before clamping. The minimum of the exact
+error is useless:
 at L = U = the mean it is 0 and reveals the mean as a bound, and at every width some range has no shift at all. The
 root of f is at least the root mean square error, and f is convex in (L, U) for given h.
 
@@ -57,6 +58,7 @@ class ValueRangeProblem:
     Attributes:
         values: One value per row, sorted by user.
         epsilon: Privacy budget of the release.
+        relative_noise: kappa / t^2, as `dpcore.mean.MeanProblem.relative_noise`; None for Laplace noise.
 
     Raises:
         InvalidInput: epsilon is out of its range.
@@ -64,11 +66,21 @@ class ValueRangeProblem:
 
     values: Values
     epsilon: float
+    relative_noise: float | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.of_kind(Values, values=self.values)
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
+            if self.relative_noise is not None:
+                problems.positive(relative_noise=self.relative_noise)
+
+    @property
+    def unit_deviation(self) -> float:
+        """Return the standard deviation of the noise for a range of width 1 if one user holds all the weight."""
+        return (
+            math.sqrt(2.0) / self.epsilon if self.relative_noise is None else math.sqrt(self.relative_noise)
+        )
 
     @cached_property
     def mean(self) -> float:
@@ -118,7 +130,7 @@ class ValueRangeProblem:
     def noise(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.sizes[-1]))
-        return np.asarray(math.sqrt(2.0) * h / (self.epsilon * self.kept_rows(h)))
+        return np.asarray(self.unit_deviation * h / self.kept_rows(h))
 
 
 @dataclass(frozen=True)

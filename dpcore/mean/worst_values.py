@@ -12,6 +12,7 @@ counts with the upper bound T = t n, as `dpcore.total` has it, and its square
 
     L(T)^2 + 2 (T / epsilon)^2,    L(T) = sum_l (s_l - T)_+,
 
+(with Laplace noise; other noise has `MeanProblem.relative_noise` in the place of 2 / epsilon^2)
 is convex, and quadratic between two sizes, where q users have more than T rows: half its slope, 2 T / epsilon^2 - q L,
 is evaluated at every size.
 
@@ -27,8 +28,8 @@ a size of user reaches an end. x_l counts as any number from 0 to 1: where a use
 them, that is slightly more than any values give.
 
 **Private counts.** The ratio of the two noisy sums (`private_counts`) is linearised: its noise is largest for a mean at
-either end, where it is as large as with public counts. So the same figure stands, as an approximation, and a poor one
-where the noise on the sum of weights is not small beside it (`PrivateCountsProblem.noise_share`).
+either end, where the pair's is as large as with public counts. So the same figure stands, as an approximation, and a
+poor one where the noise on the sum of weights is not small beside it (`PrivateCountsProblem.noise_share`).
 
 Source: Rameshwar and Tandon 2025 (arXiv 2502.04749) for the worst case over values in a bounded set; the reduction to a
 sum, its proof and the part of caps are ours.
@@ -54,8 +55,8 @@ def _largest_weight(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
 
 
 def _add_noise(problem: MeanProblem, lost_share: npt.ArrayLike, largest_weight: npt.ArrayLike) -> FloatArray:
-    """Return the root mean square error of a lost share of B and of Laplace noise for the largest weight."""
-    noise = math.sqrt(2.0) / problem.epsilon * np.asarray(largest_weight, dtype=np.float64)
+    """Return the root mean square error of a lost share of B and of the noise for the largest weight."""
+    noise = math.sqrt(problem.relative_noise) * np.asarray(largest_weight, dtype=np.float64)
     return np.asarray(problem.value_bound * np.hypot(lost_share, noise))
 
 
@@ -171,11 +172,11 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
 
 
 def _optimal_bound(problem: MeanProblem) -> float:
-    """Return T at which the slope is 0: at a size, or on the piece below it, where q (R - q T) = 2 T / epsilon^2.
+    """Return T at which the slope is 0: at a size, or on the piece below it, where q (R - q T) = noise T.
 
     R and q are the rows and users above the piece.
     """
-    histogram, noise = problem.histogram, 2.0 / problem.epsilon**2
+    histogram, noise = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)
     users_above = histogram.pieces_at_sizes().users_above
     k = int(np.argmax(noise * sizes >= users_above * histogram.excess(sizes, np.arange(1, sizes.size + 1))))
@@ -196,7 +197,7 @@ def _lower_bound(problem: MeanProblem, bound: float, min_bound: float) -> float:
         bound: T, at least ``min_bound``.
         min_bound: T of equal weights, the smallest possible.
     """
-    histogram, noise = problem.histogram, 2.0 / problem.epsilon**2
+    histogram, noise = problem.histogram, problem.relative_noise
     is_above, is_at_or_above = histogram.sizes > bound, histogram.sizes >= bound
     cut = float((histogram.users[is_above] * (histogram.sizes[is_above] - bound)).sum())
     slope_left, slope_right = (

@@ -64,7 +64,7 @@ class Watch:
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1] that never falls.
         should_stop: Asked once per step.
-        steps: How many were taken.
+        num_steps: How many were taken.
         is_stopped: True if a person stopped the search.
     """
 
@@ -88,15 +88,15 @@ class Watch:
     def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
         """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
         certificate = Certificate(allocation.total_bound, lower_bound, argument)
-        steps = wording.counted(self.steps, "step")
+        steps_text = wording.counted(self.steps, "step")
         if certificate.relative_gap <= self.tolerance:
-            stop_reason = f"Reached the required gap after {steps}."
+            stop_reason = f"Reached the required gap after {steps_text}."
         elif self.is_stopped:
-            stop_reason = f"Stopped after {steps}; the weights are valid."
+            stop_reason = f"Stopped after {steps_text}; the weights are valid."
         elif self.steps >= MAX_STEPS:
-            stop_reason = f"Ended at the limit of {steps}, before the required gap."
+            stop_reason = f"Ended at the limit of {steps_text}, before the required gap."
         else:
-            stop_reason = f"Ended after {steps}: no further progress in float64."
+            stop_reason = f"Ended after {steps_text}: no further progress in float64."
         return replace(allocation, reads_graph=True, certificate=certificate, stop_reason=stop_reason)
 
 
@@ -113,41 +113,43 @@ MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap: then float64 has no more to give."""
 
 
-class _Point(NamedTuple):
-    """The shares of the users, S, r and A r at them."""
+class _DualPoint(NamedTuple):
+    """A point of the dual: users' shares, its objective S, the tasks' squared weights r, and users' loads A r."""
 
     shares: FloatArray
     total: float
-    ratios: FloatArray
-    loads: FloatArray
+    task_ratios: FloatArray
+    user_loads: FloatArray
 
     @property
     def gap(self) -> float:
         """Return the relative gap."""
-        return float(self.loads.max()) / self.total - 1.0
+        return float(self.user_loads.max()) / self.total - 1.0
 
 
-def _evaluate_dual(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point | None:
-    """Compute S, r and A r at these shares; None if a task has no share left."""
-    task_shares = graph.sum_by_task(shares)
+def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatArray) -> _DualPoint | None:
+    """Compute the dual objective, tasks' squared weights and users' loads at shares; None if a task has no share."""
+    task_shares = graph.sum_by_task(user_shares)
     if not np.all(task_shares > 0.0):
         return None
-    dual_terms = np.sqrt(costs * task_shares)
-    ratios = dual_terms / task_shares
-    return _Point(shares, float(dual_terms.sum()), ratios, graph.sum_by_user(ratios))
+    dual_terms = np.sqrt(task_costs * task_shares)
+    task_ratios = dual_terms / task_shares
+    return _DualPoint(user_shares, float(dual_terms.sum()), task_ratios, graph.sum_by_user(task_ratios))
 
 
-def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: float, watch: Watch) -> _Point:
+def _ascend(
+    graph: TaskGraph, task_costs: FloatArray, first_shares: FloatArray, tolerance: float, watch: Watch
+) -> _DualPoint:
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``."""
-    best_point = _evaluate_dual(graph, costs, start)
+    best_point = _evaluate_dual(graph, task_costs, first_shares)
     assert best_point is not None
     power = PROVEN_POWER
     while best_point.gap > tolerance and watch.take_step(best_point.gap):
-        raised_shares = best_point.shares * np.exp(power * np.log(best_point.loads / best_point.total))
-        trial = _evaluate_dual(graph, costs, raised_shares / raised_shares.sum())
+        raised_shares = best_point.shares * np.exp(power * np.log(best_point.user_loads / best_point.total))
+        trial_point = _evaluate_dual(graph, task_costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
-        if trial is not None and trial.total >= best_point.total * (1.0 - 1e-14):
-            best_point, power = trial, min(power * POWER_GROWTH, LARGEST_POWER)
+        if trial_point is not None and trial_point.total >= best_point.total * (1.0 - 1e-14):
+            best_point, power = trial_point, min(power * POWER_GROWTH, LARGEST_POWER)
         elif power > PROVEN_POWER:
             power = PROVEN_POWER
         else:
@@ -155,41 +157,43 @@ def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: f
     return best_point
 
 
-def _find_heaviest_users(graph: TaskGraph, loads: FloatArray, task_mask: npt.NDArray[np.bool_]) -> IntArray:
+def _find_heaviest_users(
+    graph: TaskGraph, user_loads: FloatArray, is_selected_task: npt.NDArray[np.bool_]
+) -> IntArray:
     """Find for every task in the mask its user with the largest load."""
-    pair_indices = np.flatnonzero(task_mask[graph.tasks])
+    pair_indices = np.flatnonzero(is_selected_task[graph.tasks])
     tasks, users = graph.tasks[pair_indices], graph.users[pair_indices]
-    order = np.lexsort((loads[users], tasks))
-    is_heaviest = np.append(np.diff(tasks[order]) > 0, True) if order.size else np.zeros(0, bool)
-    return np.unique(users[order][is_heaviest]).astype(np.int64)
+    pair_order = np.lexsort((user_loads[users], tasks))
+    is_heaviest = np.append(np.diff(tasks[pair_order]) > 0, True) if pair_order.size else np.zeros(0, bool)
+    return np.unique(users[pair_order][is_heaviest]).astype(np.int64)
 
 
-def _choose_first_set(graph: TaskGraph, loads: FloatArray) -> IntArray:
+def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
     """Choose the heaviest users, and for every task that they miss, its heaviest user."""
     if graph.num_users <= FIRST_USERS:
         return np.flatnonzero(graph.tasks_per_user)
-    heaviest_users = np.argpartition(-loads, FIRST_USERS)[:FIRST_USERS]
-    heaviest_users = heaviest_users[loads[heaviest_users] > 0.0]  # A user without a task binds nothing.
+    heaviest_users = np.argpartition(-user_loads, FIRST_USERS)[:FIRST_USERS]
+    heaviest_users = heaviest_users[user_loads[heaviest_users] > 0.0]  # A user without a task binds nothing.
     is_missed = np.bincount(graph.select_users(heaviest_users).tasks, minlength=graph.num_tasks) == 0
-    return np.union1d(heaviest_users, _find_heaviest_users(graph, loads, is_missed))
+    return np.union1d(heaviest_users, _find_heaviest_users(graph, user_loads, is_missed))
 
 
 def _choose_next_set(
-    users: IntArray, subgraph: TaskGraph, point: _Point, loads: FloatArray, tolerance: float
+    user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
     """Drop users whose share died out, and add the most violated ones with a small share."""
-    is_kept = point.shares > DEAD_SHARE * tolerance / users.size
+    is_kept = point.shares > DEAD_SHARE * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     is_lost = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
     is_kept |= subgraph.sum_by_user(is_lost.astype(np.float64)) > 0.0
-    loads = loads.copy()
-    loads[users] = 0.0
-    violated_users = np.flatnonzero(loads > point.total * (1.0 + tolerance / 4.0))
-    violated_users = violated_users[np.argsort(-loads[violated_users])[:FIRST_USERS]]
+    user_loads = user_loads.copy()
+    user_loads[user_codes] = 0.0
+    violated_users = np.flatnonzero(user_loads > point.total * (1.0 + tolerance / 4.0))
+    violated_users = violated_users[np.argsort(-user_loads[violated_users])[:FIRST_USERS]]
     kept_shares = point.shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
-    shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
-    return np.concatenate((users[is_kept], violated_users)), shares / shares.sum()
+    next_shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
+    return np.concatenate((user_codes[is_kept], violated_users)), next_shares / next_shares.sum()
 
 
 def find_best_task_weights(
@@ -213,74 +217,76 @@ def find_best_task_weights(
     """
     graph = problem.graph
     watch = Watch(tolerance, progress, should_stop)
-    costs = problem.unclipped_price
+    task_costs = problem.unclipped_costs
     # Equation 11 is the first guess of who is heavy.
-    users = _choose_first_set(graph, graph.sum_by_user(np.sqrt(costs / problem.task_sizes)))
-    shares = np.full(users.size, 1.0 / users.size)
+    user_codes = _choose_first_set(graph, graph.sum_by_user(np.sqrt(task_costs / problem.task_sizes)))
+    user_shares = np.full(user_codes.size, 1.0 / user_codes.size)
     final_tolerance = tolerance / 2.0
     round_tolerance = max(0.1, final_tolerance)
-    smallest_gap, idle_rounds = np.inf, 0
+    smallest_gap, num_idle_rounds = np.inf, 0
     while True:
-        subgraph = graph.select_users(users)
-        point = _ascend(subgraph, costs, shares, round_tolerance, watch)
-        loads = graph.sum_by_user(point.ratios)
-        gap = float(loads.max()) / point.total - 1.0
+        subgraph = graph.select_users(user_codes)
+        point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
+        user_loads = graph.sum_by_user(point.task_ratios)
+        gap = float(user_loads.max()) / point.total - 1.0
         is_idle = round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap
-        idle_rounds, smallest_gap = idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
-        if gap <= tolerance or idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
+        num_idle_rounds, smallest_gap = num_idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
+        if gap <= tolerance or num_idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
             break
-        users, shares = _choose_next_set(users, subgraph, point, loads, round_tolerance)
+        user_codes, user_shares = _choose_next_set(user_codes, subgraph, point, user_loads, round_tolerance)
         round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
-    squared_weights = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_MARGIN)
+    squared_weights = problem.budget * point.task_ratios / user_loads.max() * (1.0 - ROUNDING_MARGIN)
     # Both sides of the certificate are computed from the full graph and nothing else.
-    multipliers = np.zeros(graph.num_users)
-    multipliers[users] = point.shares
-    name, scales = "exact optimum, one weight per task", np.ones(graph.num_users)
-    allocation = Allocation(name, problem, np.sqrt(squared_weights), scales, share_clipped=0.0)
-    lower_bound = compute_lower_bound(problem, multipliers)
+    user_multipliers = np.zeros(graph.num_users)
+    user_multipliers[user_codes] = point.shares
+    allocation_name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
+    allocation = Allocation(
+        allocation_name, problem, np.sqrt(squared_weights), user_scales, clipped_user_share=0.0
+    )
+    lower_bound = compute_lower_bound(problem, user_multipliers)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
-def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
+def compute_lower_bound(problem: TaskProblem, user_multipliers: FloatArray) -> float:
     """Compute S^2 / beta: no weights with one number per task can go below it.
 
     Args:
         problem: The problem.
-        multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
+        user_multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
-    task_shares = problem.graph.sum_by_task(multipliers) / multipliers.sum()
-    return float(np.sqrt(problem.unclipped_price * task_shares).sum() ** 2 / problem.budget)
+    task_shares = problem.graph.sum_by_task(user_multipliers) / user_multipliers.sum()
+    return float(np.sqrt(problem.unclipped_costs * task_shares).sum() ** 2 / problem.budget)
 
 
-def _iterate_prices(problem: TaskProblem, prices: FloatArray) -> tuple[FloatArray, float]:
+def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[FloatArray, float]:
     """Iterate the prices once; return the new ones, and the relative gap at the old ones."""
     graph = problem.graph
-    price_norms = np.sqrt(graph.sum_by_user(prices**2))
+    price_norms = np.sqrt(graph.sum_by_user(task_prices**2))
     # A user without a task has length 0 and gives nothing.
     inverse_norms = np.divide(1.0, price_norms, out=np.zeros_like(price_norms), where=price_norms > 0.0)
     totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse_norms)
     # The weights that these prices call for have W_i = pi_i D_i.
-    value = float(np.sum(problem.price_of_noise / (prices * totals_per_price) ** 2))
-    lower_bound = _bound_below(problem, prices, float(price_norms.sum()))
-    return problem.price_of_noise**0.25 * totals_per_price**-0.75, (value - lower_bound) / value
+    total_bound = float(np.sum(problem.noise_costs / (task_prices * totals_per_price) ** 2))
+    lower_bound = _bound_below(problem, task_prices, float(price_norms.sum()))
+    return problem.noise_costs**0.25 * totals_per_price**-0.75, (total_bound - lower_bound) / total_bound
 
 
-def _bound_below(problem: TaskProblem, prices: FloatArray, total_length: float) -> float:
+def _bound_below(problem: TaskProblem, task_prices: FloatArray, summed_price_norms: float) -> float:
     """Compute the lower bound from prices and the summed lengths of the users' price vectors."""
-    combined_prices = float(np.sum(np.cbrt(problem.price_of_noise * prices**2)))
-    return combined_prices**3 / (problem.budget * total_length**2)
+    price_sum = float(np.sum(np.cbrt(problem.noise_costs * task_prices**2)))
+    return price_sum**3 / (problem.budget * summed_price_norms**2)
 
 
-def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
+def compute_free_lower_bound(problem: TaskProblem, task_prices: FloatArray) -> float:
     """Compute a number that no weights w_ij within the budgets can go below.
 
     Args:
         problem: The problem.
-        prices: pi > 0, shape (num_tasks,), any scale.
+        task_prices: pi > 0, shape (num_tasks,), any scale.
     """
-    price_norms = np.sqrt(problem.graph.sum_by_user(prices**2))
-    return _bound_below(problem, prices, float(price_norms.sum()))
+    price_norms = np.sqrt(problem.graph.sum_by_user(task_prices**2))
+    return _bound_below(problem, task_prices, float(price_norms.sum()))
 
 
 def find_best_user_task_weights(
@@ -304,16 +310,16 @@ def find_best_user_task_weights(
     """
     graph = problem.graph
     watch = Watch(tolerance, progress, should_stop)
-    prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
-    next_prices, gap = _iterate_prices(problem, prices)
+    task_prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
+    next_prices, gap = _iterate_prices(problem, task_prices)
     while gap > tolerance and watch.take_step(gap):
-        prices = next_prices
-        next_prices, gap = _iterate_prices(problem, prices)
-    scales = scale_to_budget(graph, prices, problem.budget)
+        task_prices = next_prices
+        next_prices, gap = _iterate_prices(problem, task_prices)
+    user_scales = scale_to_budget(graph, task_prices, problem.budget)
     allocation = Allocation(
-        "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
+        "exact optimum, one weight per user and task", problem, task_prices, user_scales, rule=UserRule.FULL
     )
-    lower_bound = compute_free_lower_bound(problem, prices)
+    lower_bound = compute_free_lower_bound(problem, task_prices)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
@@ -339,14 +345,16 @@ def solve(
     """
     cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
     graph = problem.graph
-    costs = problem.unclipped_price
+    task_costs = problem.unclipped_costs
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
     unit_squares = rule.allocate(problem).task_weights ** 2 / problem.budget
     p = cp.Variable(problem.num_tasks)
-    limit = graph.matrix.multiply(unit_squares).tocsr() @ p <= 1.0
-    scaled_costs = costs / unit_squares / np.sum(costs / unit_squares)
-    cvxpy_problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p)))), [limit])
+    budget_constraint = graph.matrix.multiply(unit_squares).tocsr() @ p <= 1.0
+    scaled_costs = task_costs / unit_squares / np.sum(task_costs / unit_squares)
+    cvxpy_problem = cp.Problem(
+        cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p)))), [budget_constraint]
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
         try:
@@ -359,11 +367,17 @@ def solve(
     squared_weights = unit_squares * np.maximum(solver_weights, 1e-9)
     # Scaled to the budget: a solver's violation of it must not pass for a lower value.
     squared_weights *= problem.budget / graph.sum_by_user(squared_weights).max()
-    multipliers = np.zeros(graph.num_users) if limit.dual_value is None else np.asarray(limit.dual_value)
-    prices = np.maximum(multipliers, 0.0)
-    bound = compute_lower_bound(problem, prices) if np.any(prices > 0.0) else -np.inf
-    total_bound = float(np.sum(costs / squared_weights))
-    return Certificate(total_bound, bound, f"the multipliers of {solver}"), stop_reason
+    raw_multipliers = (
+        np.zeros(graph.num_users)
+        if budget_constraint.dual_value is None
+        else np.asarray(budget_constraint.dual_value)
+    )
+    user_multipliers = np.maximum(raw_multipliers, 0.0)
+    lower_bound = (
+        compute_lower_bound(problem, user_multipliers) if np.any(user_multipliers > 0.0) else -np.inf
+    )
+    total_bound = float(np.sum(task_costs / squared_weights))
+    return Certificate(total_bound, lower_bound, f"the multipliers of {solver}"), stop_reason
 
 
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
@@ -377,7 +391,7 @@ def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) ->
         assert allocation.certificate is not None
         return allocation.certificate, allocation.stop_reason
 
-    own_result = solve_timed("Sweet Spot", solve_ours)
+    own_solved = solve_timed("Sweet Spot", solve_ours)
     if should_stop():
-        return (own_result,)
-    return own_result, solve_timed("CVXPY with Clarabel", lambda: solve(problem, time_limit=60.0))
+        return (own_solved,)
+    return own_solved, solve_timed("CVXPY with Clarabel", lambda: solve(problem, time_limit=60.0))

@@ -39,7 +39,7 @@ from dpcore.multitask.learners import (
     solve_sums,
 )
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget
-from dpcore.multitask.weights import allocate_normalised, expect_totals
+from dpcore.multitask.weights import allocate_normalised, estimate_task_totals
 
 CHUNK = 10_000_000
 """Users times tasks that are drawn at a time."""
@@ -73,15 +73,15 @@ class SkewedTasks:
         raw_probabilities = rng.power(self.power, self.num_tasks)
         probabilities = np.minimum(raw_probabilities * self.tasks_per_user / raw_probabilities.sum(), 1.0)
         users_per_chunk = max(CHUNK // self.num_tasks, 1)
-        users, tasks = [], []
+        user_chunks, task_chunks = [], []
         for first in range(0, self.num_users, users_per_chunk):
             shape = (min(users_per_chunk, self.num_users - first), self.num_tasks)
             indices_in_chunk, task_codes = np.nonzero(rng.random(shape) < probabilities)
-            users.append(indices_in_chunk + first)
-            tasks.append(task_codes)
-        if not any(codes.size for codes in users):
+            user_chunks.append(indices_in_chunk + first)
+            task_chunks.append(task_codes)
+        if not any(codes.size for codes in user_chunks):
             raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
-        return Pairs(np.concatenate(users), np.concatenate(tasks), self.num_tasks)
+        return Pairs(np.concatenate(user_chunks), np.concatenate(task_chunks), self.num_tasks)
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,12 @@ class HeavyTailed:
         activities = rng.lognormal(-(self.user_spread**2) / 2.0, self.user_spread, self.num_users)
         num_draws = np.clip(np.ceil(activities * self.tasks_per_user), 1, self.num_tasks).astype(np.int64)
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent
-        cumulative = np.cumsum(popularity) / popularity.sum()
-        users = np.repeat(np.arange(self.num_users), num_draws)
-        tasks = np.minimum(np.searchsorted(cumulative, rng.random(users.size)), self.num_tasks - 1)
-        pair_keys = np.unique(users * self.num_tasks + tasks)
+        cumulative_popularity = np.cumsum(popularity) / popularity.sum()
+        user_codes = np.repeat(np.arange(self.num_users), num_draws)
+        task_codes = np.minimum(
+            np.searchsorted(cumulative_popularity, rng.random(user_codes.size)), self.num_tasks - 1
+        )
+        pair_keys = np.unique(user_codes * self.num_tasks + task_codes)
         return Pairs(pair_keys // self.num_tasks, pair_keys % self.num_tasks, self.num_tasks)
 
 
@@ -171,7 +173,7 @@ class ExperimentResult:
 
     Attributes:
         experiment: What was run.
-        errors: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs that were not reached.
+        errors_by_panel: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs not reached.
     """
 
     experiment: Experiment
@@ -183,7 +185,7 @@ class ExperimentResult:
         return sum(panel_errors.size for panel_errors in self.errors.values())
 
     @property
-    def num_done(self) -> int:
+    def num_runs_done(self) -> int:
         """Return the number of runs that were reached."""
         return sum(int(np.isfinite(panel_errors).sum()) for panel_errors in self.errors.values())
 
@@ -217,27 +219,27 @@ def run_experiment(
             far is returned.
         num_workers: Threads.
     """
-    shape = len(experiment.exponents), experiment.repeats
+    errors_shape = len(experiment.exponents), experiment.repeats
     panels = itertools.product(experiment.algorithms, experiment.powers, experiment.epsilons)
-    result = ExperimentResult(experiment, {panel: np.full(shape, np.nan) for panel in panels})
-    stop = threading.Event()
+    result = ExperimentResult(experiment, {panel: np.full(errors_shape, np.nan) for panel in panels})
+    stop_event = threading.Event()
     with ThreadPoolExecutor(max_workers=num_workers) as pool:
-        runs = [
-            pool.submit(_run_repeat, result, power, repeat, stop.is_set)
+        run_futures = [
+            pool.submit(_run_repeat, result, power, repeat, stop_event.is_set)
             for repeat in range(experiment.repeats)
             for power in experiment.powers
         ]
         try:
             are_running = True
             while are_running:
-                are_running = bool(wait(runs, timeout=0.25).not_done)
-                progress(result.num_done / result.num_runs)
+                are_running = bool(wait(run_futures, timeout=0.25).not_done)
+                progress(result.num_runs_done / result.num_runs)
                 if should_stop():
-                    stop.set()
+                    stop_event.set()
         finally:
             # Also where progress or should_stop raised: the threads must not run on.
-            stop.set()
-    for run in runs:
+            stop_event.set()
+    for run in run_futures:
         run.result()
     return result
 
@@ -247,29 +249,32 @@ def _run_repeat(result: ExperimentResult, power: float, repeat: int, should_stop
     experiment = result.experiment
     if should_stop():
         return
-    seed = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat])
-    data_seed, noise_seed = seed.spawn(2)
+    seed_sequence = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat])
+    data_seed, noise_seed = seed_sequence.spawn(2)
     train, test = draw_examples(experiment, power, np.random.default_rng(data_seed))
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
     problem = TaskProblem(train.graph, 1.0)
     targets = {epsilon: PrivacyTarget(epsilon, experiment.delta) for epsilon in experiment.epsilons}
     budgets = {epsilon: compute_exact_budget(target) for epsilon, target in targets.items()}
-    for index, exponent in enumerate(experiment.exponents):
-        weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        sums, task_totals = compute_weighted_sums(train, weights, RIDGE), expect_totals(problem, exponent)
+    for exponent_index, exponent in enumerate(experiment.exponents):
+        pair_weights = allocate_normalised(problem, exponent).compute_pair_weights()
+        ridge_sums, task_totals = (
+            compute_weighted_sums(train, pair_weights, RIDGE),
+            estimate_task_totals(problem, exponent),
+        )
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
             budget_root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
-                scaled_sums = RidgeSums(budget_root * sums.matrices, budget_root * sums.vectors)
+                scaled_sums = RidgeSums(budget_root * ridge_sums.matrices, budget_root * ridge_sums.vectors)
                 coefficients = solve_sums(perturb(scaled_sums, RIDGE, rng), RIDGE.coefficient_bound)
             else:
-                rates = compute_isotropic_rates(budget_root * task_totals, DIMENSION, DESCENT.steps)
-                coefficients = fit_descent(train, budget_root * weights, DESCENT, rates, rng)
-            error = test.root_mean_squared_error(coefficients)
-            result.errors[algorithm, power, epsilon][index, repeat] = error
+                step_rates = compute_isotropic_rates(budget_root * task_totals, DIMENSION, DESCENT.steps)
+                coefficients = fit_descent(train, budget_root * pair_weights, DESCENT, step_rates, rng)
+            error = test.compute_root_mean_squared_error(coefficients)
+            result.errors[algorithm, power, epsilon][exponent_index, repeat] = error
 
 
 def draw_examples(
@@ -296,12 +301,12 @@ def draw_examples(
         raise refuse(
             "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
         )
-    codes = (np.cumsum(has_training_user) - 1)[tasks]
-    training_pairs = Pairs(users[is_training], codes[is_training], int(has_training_user.sum()))
+    new_task_codes = (np.cumsum(has_training_user) - 1)[tasks]
+    training_pairs = Pairs(users[is_training], new_task_codes[is_training], int(has_training_user.sum()))
     graph = TaskGraph.from_pairs(training_pairs, experiment.num_users)
     return (
         Examples(graph, features[is_training], labels[is_training]),
-        EvaluationExamples(codes[is_test], features[is_test], labels[is_test]),
+        EvaluationExamples(new_task_codes[is_test], features[is_test], labels[is_test]),
     )
 
 

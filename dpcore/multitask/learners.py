@@ -58,11 +58,11 @@ class Examples:
         return int(self.features.shape[1])
 
     @cached_property
-    def by_task(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    def sorted_by_task(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """Sort the pairs by task: their order, and features, labels and |x_ij|^2 in that order."""
-        order = np.argsort(self.graph.tasks, kind="stable")
-        features = np.ascontiguousarray(self.features[order])
-        return order, features, self.labels[order], np.einsum("pd,pd->p", features, features)
+        pair_order = np.argsort(self.graph.tasks, kind="stable")
+        features = np.ascontiguousarray(self.features[pair_order])
+        return pair_order, features, self.labels[pair_order], np.einsum("pd,pd->p", features, features)
 
 
 def clip_rows(rows: FloatArray, bound: float) -> FloatArray:
@@ -79,7 +79,7 @@ class EvaluationExamples:
     """Examples kept for testing; a task may have none.
 
     Attributes:
-        tasks: Task code of each, shape (num_examples,).
+        task_codes: Task code of each, shape (num_examples,).
         features: Shape (num_examples, dimension).
         labels: Shape (num_examples,).
     """
@@ -88,7 +88,7 @@ class EvaluationExamples:
     features: FloatArray
     labels: FloatArray
 
-    def root_mean_squared_error(self, coefficients: FloatArray) -> float:
+    def compute_root_mean_squared_error(self, coefficients: FloatArray) -> float:
         """Compute the root of the mean of (<theta_i, x> - y)^2 over all examples, in the labels' unit.
 
         Args:
@@ -115,7 +115,7 @@ class RidgeSettings:
     coefficient_bound: float = 1.0
     ridge: float = 0.0
 
-    def matrix_sensitivity(self, dimension: int) -> float:
+    def compute_matrix_sensitivity(self, dimension: int) -> float:
         """Return the largest Frobenius norm that a user of weight 1 adds to A_i; derived at the top of this module."""
         squared_bound, ridge = self.feature_bound**2, self.ridge
         return math.sqrt(squared_bound**2 + 2.0 * ridge * squared_bound + dimension * ridge**2)
@@ -150,8 +150,8 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
     graph = examples.graph
     # Clipped here and not by the caller: the sensitivity below rests on it.
     features = clip_rows(examples.features, settings.feature_bound)
-    bound = settings.feature_bound * settings.coefficient_bound
-    labels = np.clip(examples.labels, -bound, bound)
+    label_bound = settings.feature_bound * settings.coefficient_bound
+    labels = np.clip(examples.labels, -label_bound, label_bound)
     dimension = examples.dimension
     matrices = np.empty((graph.num_tasks, dimension, dimension))
     vectors = np.empty((graph.num_tasks, dimension))
@@ -177,7 +177,7 @@ def perturb(sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) 
     # the noise is scaled, so one draw for both entries is enough.
     raw_noise = rng.normal(size=sums.matrices.shape)
     symmetric_noise = np.triu(raw_noise) + np.swapaxes(np.triu(raw_noise, 1), 1, 2)
-    matrix_noise = settings.matrix_sensitivity(sums.vectors.shape[1]) * symmetric_noise
+    matrix_noise = settings.compute_matrix_sensitivity(sums.vectors.shape[1]) * symmetric_noise
     vector_noise = settings.vector_sensitivity * rng.normal(size=sums.vectors.shape)
     return RidgeSums(sums.matrices + matrix_noise, sums.vectors + vector_noise)
 
@@ -190,10 +190,10 @@ def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     """
     eigenvalues, eigenvectors = np.linalg.eigh(sums.matrices)
     # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
-    rounding = (
+    rounding_bounds = (
         np.finfo(np.float64).eps * eigenvalues.shape[-1] * np.abs(eigenvalues).max(axis=-1, keepdims=True)
     )
-    is_positive = eigenvalues > rounding
+    is_positive = eigenvalues > rounding_bounds
     inverse_eigenvalues = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_positive)
     rotated_vectors = np.einsum("mkj,mk->mj", eigenvectors, sums.vectors)
     return clip_rows(
@@ -236,34 +236,36 @@ def sum_gradients(
     """
     from scipy.sparse import csr_matrix
 
-    order, features, labels, squared_lengths = examples.by_task
-    sizes, ridge, bound = examples.graph.task_sizes, settings.ridge, settings.gradient_bound
-    predicted = np.einsum("pd,pd->p", features, np.repeat(coefficients, sizes, axis=0))
-    residuals = predicted - labels
+    pair_order, features, labels, squared_lengths = examples.sorted_by_task
+    sizes, ridge, gradient_bound = examples.graph.task_sizes, settings.ridge, settings.gradient_bound
+    predictions = np.einsum("pd,pd->p", features, np.repeat(coefficients, sizes, axis=0))
+    residuals = predictions - labels
     # |2 r x + 2 lambda theta|^2 from three scalars per pair.
     gradient_lengths = residuals**2 * squared_lengths
     if ridge:
         ridge_lengths = ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
-        gradient_lengths += 2.0 * ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
+        gradient_lengths += 2.0 * ridge * residuals * predictions + np.repeat(ridge_lengths, sizes)
     gradient_lengths = 2.0 * np.sqrt(np.maximum(gradient_lengths, 0.0))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-    clipped_weights = pair_weights[order] * (bound / np.maximum(gradient_lengths, bound))
-    starts, columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(order.size)
+    clipped_weights = pair_weights[pair_order] * (
+        gradient_bound / np.maximum(gradient_lengths, gradient_bound)
+    )
+    starts, matrix_columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(pair_order.size)
     # Rows of tasks by pairs: a product sums over each task.
     task_pair_matrix = csr_matrix(
-        (clipped_weights * residuals, columns, starts), shape=(sizes.size, order.size)
+        (clipped_weights * residuals, matrix_columns, starts), shape=(sizes.size, pair_order.size)
     )
-    sums = task_pair_matrix @ features
+    weighted_sums = task_pair_matrix @ features
     if ridge:
-        sums += ridge * np.add.reduceat(clipped_weights, starts[:-1])[:, None] * coefficients
-    return np.asarray(2.0 * sums)
+        weighted_sums += ridge * np.add.reduceat(clipped_weights, starts[:-1])[:, None] * coefficients
+    return np.asarray(2.0 * weighted_sums)
 
 
 def fit_descent(
     examples: Examples,
     pair_weights: FloatArray,
     settings: DescentSettings,
-    rates: FloatArray,
+    step_rates: FloatArray,
     rng: np.random.Generator | None,
 ) -> FloatArray:
     """Run algorithm 2 from theta = 0, with users' gradients clipped.
@@ -275,7 +277,7 @@ def fit_descent(
         pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,). A user's weights may depend on
             their own tasks and on public numbers, never on other users' data.
         settings: Clipping, steps, domain.
-        rates: eta_i^(t) > 0, shape (steps, num_tasks); public or already released.
+        step_rates: eta_i^(t) > 0, shape (steps, num_tasks); public or already released.
         rng: Source of the noise; None leaves it out, and nothing is private then.
 
     Returns:
@@ -285,7 +287,7 @@ def fit_descent(
     Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
     """
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
-    for rate in rates:
+    for rate in step_rates:
         gradient = sum_gradients(examples, pair_weights, settings, coefficients)
         if rng is not None:
             gradient += settings.noise * rng.normal(size=coefficients.shape)

@@ -112,11 +112,11 @@ class MultitaskParameters(Parameters):
             names = {"the number of tasks per user": self.tasks_per_user}
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
                 problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-            fits = problems.between(1.0, float(self.num_tasks), **names)
-            if fits and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
+            is_in_range = problems.between(1.0, float(self.num_tasks), **names)
+            if is_in_range and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
                 problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
-        text, name = self.experiment_epsilons, "epsilons of the experiment"
-        for epsilon in parse_checked_numbers(problems, name, text, MAX_EPSILONS):
+        epsilons_text, name = self.experiment_epsilons, "epsilons of the experiment"
+        for epsilon in parse_checked_numbers(problems, name, epsilons_text, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, **{"each epsilon of the experiment": epsilon})
 
     @property

@@ -56,8 +56,8 @@ class TaskGraph:
             pairs: Distinct user-task pairs; every task has a user (`drop_empty_tasks`), as its error is else unbounded.
             num_users: n, if it is more than the largest user code + 1 (users without a task).
         """
-        per_user = np.bincount(pairs.user_codes, minlength=num_users)
-        starts = np.concatenate(([0], np.cumsum(per_user))).astype(np.int64)
+        tasks_per_user = np.bincount(pairs.user_codes, minlength=num_users)
+        starts = np.concatenate(([0], np.cumsum(tasks_per_user))).astype(np.int64)
         return cls(starts, pairs.task_codes.astype(np.int32), pairs.num_tasks)
 
     @property
@@ -94,17 +94,17 @@ class TaskGraph:
         shape = (self.num_users, self.num_tasks)
         return csr_matrix((np.ones(self.num_pairs), self.tasks, self.starts), shape=shape)
 
-    def sum_by_user(self, per_task: FloatArray) -> FloatArray:
+    def sum_by_user(self, task_values: FloatArray) -> FloatArray:
         """Sum a task's number over each user's tasks: (num_tasks,) -> (num_users,)."""
-        return np.asarray(self.matrix @ per_task)
+        return np.asarray(self.matrix @ task_values)
 
-    def sum_by_task(self, per_user: FloatArray) -> FloatArray:
+    def sum_by_task(self, user_values: FloatArray) -> FloatArray:
         """Sum a user's number over each task's users: (num_users,) -> (num_tasks,)."""
-        return np.asarray(self.matrix.T @ per_user)
+        return np.asarray(self.matrix.T @ user_values)
 
-    def sum_pairs_by_task(self, per_pair: FloatArray) -> FloatArray:
+    def sum_pairs_by_task(self, pair_values: FloatArray) -> FloatArray:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
-        return np.asarray(np.bincount(self.tasks, per_pair, self.num_tasks), dtype=np.float64)
+        return np.asarray(np.bincount(self.tasks, pair_values, self.num_tasks), dtype=np.float64)
 
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
@@ -173,11 +173,11 @@ def compute_exact_budget(target: PrivacyTarget) -> float:
     Rounded to the safe side: `compute_epsilon` at the result is never above the target's epsilon.
     """
     sigma = compute_gaussian_sigma(target.epsilon, target.delta)
-    step = 1e-12
+    relative_step = 1e-12
     # The root finder may stop on either side of the root.
     while compute_epsilon(0.5 / sigma**2, target.delta) > target.epsilon:
-        sigma *= 1.0 + step
-        step *= 2.0
+        sigma *= 1.0 + relative_step
+        relative_step *= 2.0
     return 0.5 / sigma**2
 
 
@@ -193,8 +193,8 @@ def compare_budgets(target: PrivacyTarget) -> BudgetComparison:
     epsilon, as the RDP conversion requires.
     """
     log_inverse = math.log(1.0 / target.delta)
-    sufficient = target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
-    return BudgetComparison(compute_exact_budget(target), sufficient)
+    sufficient_budget = target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
+    return BudgetComparison(compute_exact_budget(target), sufficient_budget)
 
 
 class Loss(Option):
@@ -246,12 +246,12 @@ class TaskProblem:
         return self.graph.num_tasks
 
     @cached_property
-    def price_of_noise(self) -> FloatArray:
+    def noise_costs(self) -> FloatArray:
         """Compute e_i = n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
         return np.asarray(self.task_sizes.astype(np.float64) ** (2 - self.loss.gamma))
 
     @cached_property
-    def unclipped_price(self) -> FloatArray:
+    def unclipped_costs(self) -> FloatArray:
         """Compute c_i = n_i^(-gamma): if all users weigh omega_i, task i's bound is this over omega_i^2."""
         return np.asarray(self.task_sizes.astype(np.float64) ** -self.loss.gamma)
 
@@ -282,7 +282,7 @@ class Allocation:
         reads_graph: Whether the *task weights* were computed from the private graph: a what-if, not part of
             a DP mechanism. (User factors may always depend on that user's own tasks.)
         rule: How user factors come about.
-        share_clipped: Share of all n users whose weights were scaled down (or tasks left out) to fit the
+        clipped_user_share: Share of all n users whose weights were scaled down (or tasks left out) to fit the
             budget; None where the method knows no such thing.
         certificate: For optimal allocations, the total bound beside a lower bound.
         stop_reason: For optimal allocations, how the search ended, a sentence.
@@ -294,7 +294,7 @@ class Allocation:
     user_scales: FloatArray
     reads_graph: bool = False
     rule: UserRule = UserRule.CLIPPED
-    share_clipped: float | None = None
+    clipped_user_share: float | None = None
     certificate: Certificate | None = None
     stop_reason: str = ""
 
@@ -316,7 +316,7 @@ class Allocation:
         it compares the noise with the weighted sum that is released. The weighted loss itself also differs from
         the plain one (`dpcore.multitask.weights`).
         """
-        return np.asarray(self.problem.price_of_noise / self.task_totals**2)
+        return np.asarray(self.problem.noise_costs / self.task_totals**2)
 
     @property
     def total_bound(self) -> float:
@@ -324,12 +324,12 @@ class Allocation:
         return float(self.task_bounds.sum())
 
     @cached_property
-    def budget_use(self) -> FloatArray:
+    def budget_uses(self) -> FloatArray:
         """Compute sum_i w_ij^2 per user, shape (num_users,); at most beta."""
         squared_sums = self.problem.graph.sum_by_user(self.task_weights**2)
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
-        scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
-        return np.asarray(squared_sums * scales)
+        squared_scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
+        return np.asarray(squared_sums * squared_scales)
 
     def with_budget(self, budget: float) -> Allocation:
         """Return the allocation for another beta: all weights grow by one factor, errors fall by another."""

@@ -27,11 +27,16 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     """
     graph = problem.graph
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
-    name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
-    weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
+    allocation_name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
+    task_weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
     clipped_share = float(np.mean(keep_probabilities < 1.0))
     return Allocation(
-        name, problem, weights, keep_probabilities, rule=UserRule.SAMPLED, share_clipped=clipped_share
+        allocation_name,
+        problem,
+        task_weights,
+        keep_probabilities,
+        rule=UserRule.SAMPLED,
+        clipped_user_share=clipped_share,
     )
 
 
@@ -46,24 +51,29 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     All powers of 2, then a ternary narrowing around the best of them; every candidate k costs one pass over the
     pairs. A heuristic that favours the baseline: no proof that no other k is better.
     """
-    largest = max(int(problem.graph.tasks_per_user.max()), 1)
-    grid = sorted({*(1 << bit for bit in range(largest.bit_length())), largest})
-    allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in grid}
+    largest_num_tasks = max(int(problem.graph.tasks_per_user.max()), 1)
+    max_tasks_grid = sorted({*(1 << bit for bit in range(largest_num_tasks.bit_length())), largest_num_tasks})
+    allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in max_tasks_grid}
 
-    def total(max_tasks: int) -> float:
+    def compute_total_bound(max_tasks: int) -> float:
         if max_tasks not in allocations:
             allocations[max_tasks] = allocate_uniform_sampling(problem, max_tasks)
         return allocations[max_tasks].total_bound
 
-    best_index = grid.index(min(grid, key=total))
-    low, high = grid[max(best_index - 1, 0)], grid[min(best_index + 1, len(grid) - 1)]
+    best_index = max_tasks_grid.index(min(max_tasks_grid, key=compute_total_bound))
+    low, high = (
+        max_tasks_grid[max(best_index - 1, 0)],
+        max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)],
+    )
     while high - low > 2:
         third = (high - low) // 3
-        if total(low + third) <= total(high - third):
+        if compute_total_bound(low + third) <= compute_total_bound(high - third):
             high -= third
         else:
             low += third
-    return replace(allocations[min({*range(low, high + 1), *grid}, key=total)], reads_graph=True)
+    return replace(
+        allocations[min({*range(low, high + 1), *max_tasks_grid}, key=compute_total_bound)], reads_graph=True
+    )
 
 
 def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -93,7 +103,7 @@ class PrivateCounts:
         slack: s: with probability 1 - p, |n_hat_i - n_i| <= s for every task, provided
             that ``covers_truncation`` or no user has more than ``max_tasks`` tasks.
         noise_scale: sigma of the Gaussian noise on each count.
-        truncation: The part of s that covers users' tasks beyond the first k; 0 where not covered.
+        truncation_slack: The part of s that covers users' tasks beyond the first k; 0 where not covered.
         covers_truncation: Whether that part was released and added.
         max_tasks: k.
     """
@@ -101,7 +111,7 @@ class PrivateCounts:
     estimates: FloatArray
     slack: float
     noise_scale: float
-    truncation: float
+    truncation_slack: float
     covers_truncation: bool
     max_tasks: int
 
@@ -144,26 +154,30 @@ def release_counts(
     """
     from scipy.stats import norm
 
-    counts = np.bincount(graph.tasks[draw_uniformly(graph, max_tasks, rng)], minlength=graph.num_tasks)
+    sampled_counts = np.bincount(
+        graph.tasks[draw_uniformly(graph, max_tasks, rng)], minlength=graph.num_tasks
+    )
     noise_scale = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
-    estimates = counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
+    estimates = sampled_counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
     covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
-    quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
-    truncation = 0.0
+    normal_quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
+    truncation_slack = 0.0
     if covers_truncation:
         truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
-        largest_miss = float((graph.task_sizes - counts).max())
+        largest_undercount = float((graph.task_sizes - sampled_counts).max())
         # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
         # change only what is released already.
-        truncation = max(largest_miss + rng.normal(scale=truncation_scale) + quantile * truncation_scale, 0.0)
-    slack = quantile * noise_scale + truncation
-    return PrivateCounts(estimates, slack, noise_scale, truncation, covers_truncation, max_tasks)
+        truncation_slack = max(
+            largest_undercount + rng.normal(scale=truncation_scale) + normal_quantile * truncation_scale, 0.0
+        )
+    slack = normal_quantile * noise_scale + truncation_slack
+    return PrivateCounts(estimates, slack, noise_scale, truncation_slack, covers_truncation, max_tasks)
 
 
-def compute_cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:
+def compute_cost_factor(task_sizes: IntArray, usable_counts: FloatArray) -> float:
     """Compute (1 / m) sum_i (n_hat_i + s) / n_i, by which estimated counts raise the bound. Reads the sizes.
 
     Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
     """
-    return float(np.mean(usable / task_sizes))
+    return float(np.mean(usable_counts / task_sizes))

@@ -28,7 +28,7 @@ SIMULATED_USERS = 2_000
 ROUNDING_MARGIN = 1e-12
 
 
-def inflate_logarithmically(num_users: int, constant: float = 1.0) -> float:
+def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> float:
     """Return c = C log n with the constant C of lemma A.4: if it is large enough, most likely nobody is clipped.
 
     Args:
@@ -46,7 +46,7 @@ def inflate_logarithmically(num_users: int, constant: float = 1.0) -> float:
     return constant * math.log(num_users)
 
 
-def inflate_for_no_clipping(
+def find_inflation_without_clipping(
     problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
 ) -> float:
     """Compute the smallest c for which no user is clipped. Reads the private graph."""
@@ -73,10 +73,10 @@ def compute_task_weights(
 
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
-    sizes = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
-    average_budget = problem.budget / inflation
-    scale = np.sum(sizes ** (1.0 - 2.0 * exponent)) / (problem.num_users * average_budget)
-    return np.asarray(sizes**-exponent / math.sqrt(scale))
+    task_counts = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
+    user_budget = problem.budget / inflation
+    squared_scale = np.sum(task_counts ** (1.0 - 2.0 * exponent)) / (problem.num_users * user_budget)
+    return np.asarray(task_counts**-exponent / math.sqrt(squared_scale))
 
 
 def allocate_by_power(
@@ -87,14 +87,14 @@ def allocate_by_power(
     Arguments as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
     released.
     """
-    weights = compute_task_weights(problem, exponent, inflation, counts)
-    budget_uses = problem.graph.sum_by_user(weights**2)
+    task_weights = compute_task_weights(problem, exponent, inflation, counts)
+    budget_uses = problem.graph.sum_by_user(task_weights**2)
     with np.errstate(divide="ignore"):  # Users without a task.
-        scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
+        user_scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
     # A user who is at the budget was scaled by a rounding only, and lost nothing.
     clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
-    name = f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"
-    return Allocation(name, problem, weights, scales, share_clipped=clipped_share)
+    allocation_name = f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"
+    return Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=clipped_share)
 
 
 def allocate_normalised(
@@ -112,13 +112,13 @@ def allocate_normalised(
     Source: Krichene et al. 2023, appendix C ("the weights are normalized per user").
     """
     graph = problem.graph
-    weights = compute_task_weights(problem, exponent, counts=counts)
-    name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
-    scales = scale_to_budget(graph, weights, problem.budget)
-    return Allocation(name, problem, weights, scales, rule=UserRule.FULL)
+    task_weights = compute_task_weights(problem, exponent, counts=counts)
+    allocation_name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
+    user_scales = scale_to_budget(graph, task_weights, problem.budget)
+    return Allocation(allocation_name, problem, task_weights, user_scales, rule=UserRule.FULL)
 
 
-def expect_totals(problem: TaskProblem, exponent: float) -> FloatArray:
+def estimate_task_totals(problem: TaskProblem, exponent: float) -> FloatArray:
     """Estimate W_i of `allocate_normalised` from public task sizes, shape (num_tasks,).
 
     Averages over simulated users who have each task independently with probability n_i / n (a fixed seed; reads
@@ -128,18 +128,18 @@ def expect_totals(problem: TaskProblem, exponent: float) -> FloatArray:
     rng = np.random.default_rng(0)
     has_task = rng.random((SIMULATED_USERS, problem.num_tasks)) < problem.task_sizes / problem.num_users
     # A user known to have task i: their other tasks, and i.
-    other_tasks = (has_task @ squared_weights)[:, None] - has_task * squared_weights
-    mean_scales = np.sqrt(problem.budget / (other_tasks + squared_weights)).mean(axis=0)
+    other_budget_uses = (has_task @ squared_weights)[:, None] - has_task * squared_weights
+    mean_scales = np.sqrt(problem.budget / (other_budget_uses + squared_weights)).mean(axis=0)
     return np.asarray(problem.task_sizes * np.sqrt(squared_weights) * mean_scales)
 
 
-def scale_to_budget(graph: TaskGraph, weights: FloatArray, budget: float) -> FloatArray:
+def scale_to_budget(graph: TaskGraph, task_weights: FloatArray, budget: float) -> FloatArray:
     """Compute user factors that make every user with a task spend the whole budget; 0 for users without one."""
-    budget_uses = graph.sum_by_user(weights**2)
-    scales = np.zeros(graph.num_users)
+    budget_uses = graph.sum_by_user(task_weights**2)
+    user_scales = np.zeros(graph.num_users)
     has_task = budget_uses > 0.0
-    scales[has_task] = np.sqrt(budget / budget_uses[has_task]) * (1.0 - ROUNDING_MARGIN)
-    return scales
+    user_scales[has_task] = np.sqrt(budget / budget_uses[has_task]) * (1.0 - ROUNDING_MARGIN)
+    return user_scales
 
 
 class BudgetFit(Option):
@@ -187,9 +187,9 @@ class WeightRule:
             return allocate_normalised(problem, self.exponent, counts)
         inflation = 1.0
         if self.fit is BudgetFit.NOBODY_CLIPPED:
-            inflation = inflate_for_no_clipping(problem, self.exponent, counts)
+            inflation = find_inflation_without_clipping(problem, self.exponent, counts)
         elif self.fit is BudgetFit.LOGARITHMIC:
-            inflation = inflate_logarithmically(problem.num_users, self.log_constant)
+            inflation = compute_logarithmic_inflation(problem.num_users, self.log_constant)
         allocation = allocate_by_power(problem, self.exponent, inflation, counts)
         return replace(allocation, reads_graph=self.fit.clips_nobody)
 
@@ -210,12 +210,12 @@ def compute_skew(allocation: Allocation) -> FloatArray:
         [0, 1), shape (num_tasks,); zero everywhere if nobody is clipped.
     """
     graph = allocation.problem.graph
-    scales = allocation.user_scales
-    totals = graph.sum_by_task(scales)
+    user_scales = allocation.user_scales
+    scale_sums = graph.sum_by_task(user_scales)
     # Within a task the task's own factor cancels: only users' factors matter.
-    equal_weights = totals / graph.task_sizes
-    differences = np.abs(np.repeat(scales, graph.tasks_per_user) - equal_weights[graph.tasks])
-    return np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * totals))
+    mean_scales = scale_sums / graph.task_sizes
+    differences = np.abs(np.repeat(user_scales, graph.tasks_per_user) - mean_scales[graph.tasks])
+    return np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * scale_sums))
 
 
 def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
@@ -268,7 +268,7 @@ class Bucket:
         largest_size: Users of the largest task.
         bound: Sum of the tasks' error bounds under the allocation.
         reference_bound: The same under the reference.
-        share: Share of the allocation's total bound.
+        bound_share: Share of the allocation's total bound.
         least_ratio: Smallest bound / reference of any of these tasks.
         largest_ratio: Largest bound / reference of any of these tasks.
     """
@@ -300,7 +300,7 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
     """
     sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
     reference_bounds = reference.task_bounds
-    ratios, order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
+    ratios, task_order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
     return tuple(
         Bucket(
             num_tasks=tasks.size,
@@ -312,5 +312,5 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
             least_ratio=float(ratios[tasks].min()),
             largest_ratio=float(ratios[tasks].max()),
         )
-        for tasks in np.array_split(order, min(num_buckets, sizes.size))
+        for tasks in np.array_split(task_order, min(num_buckets, sizes.size))
     )

@@ -1,10 +1,13 @@
-"""Means per group: one noisy vector of two entries per group, and their ratio, clamped to the range of the values.
+"""Means per group: noisy sums and numbers of rows, and their ratios, clamped to the range of the values.
 
-Each user keeps L0 of their groups at random and in each at most L-infinity rows, drawn at random. For every group the
-kept rows' distances from the lower end of the range are added up, and those from the upper end; both entries of all
-groups are released as one vector, for which epsilon and delta are spent once. Half the difference of the two is the
-noisy sum S~ of values minus the middle of the range; their sum divided by its length is the noisy number of rows N~.
-The release is middle + clamp(S~ / max(N~, 1)) to the range.
+Each user keeps L0 of their groups at random and in each at most L-infinity rows, drawn at random. With S~ the noisy sum
+of a group's values minus the middle of their range, and N~ its noisy number of rows, the release is
+middle + clamp(S~ / max(N~, 1)) to the range. The program settles the noise:
+
+- OpenDP and plain Python: the kept rows' distances from the lower end of the range are added up, and those from the
+  upper end; both entries of all groups are released as one vector, for which epsilon and delta are spent once. S~ is
+  half the difference of the two, N~ their sum divided by the length of the range.
+- The others: S~ and N~ have independent noise, for a part of the budget each.
 
 The error is exact over the noise (`laplace_squares`, `normal_squares`). The distribution over the random choice of
 groups and rows is represented by its moments up to the third, which are exact except that of the sum alone; values of
@@ -111,16 +114,19 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half_range, truth = (upper - lower) / 2.0, problem.centred_means
-    gaussian = problem.parameters.mechanism is NoiseKind.GAUSSIAN
+    is_gaussian = problem.parameters.noise.kind is NoiseKind.GAUSSIAN
+    is_split = problem.parameters.splits_means
     errors = np.zeros(truth.size)
     for rows, sums, variance, weight in _conditional_sums(m):
-        if gaussian:
+        if is_gaussian:
             squares = normal_squares(sums, rows, variance + m.sum_noise**2, m.rows_noise, half_range, truth)
-        else:  # Noise of scale b on both entries: half of their difference has variance b^2.
+        else:
+            # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
+            scale = m.sum_noise / math.sqrt(2.0) if is_split else m.sum_noise
             deviation, squares = np.sqrt(variance), np.zeros(truth.size)
             for step, share in NORMAL if deviation.any() else ONE_NODE:
                 squares += share * laplace_squares(
-                    sums + step * deviation, rows, m.sum_noise, half_range, truth
+                    sums + step * deviation, rows, scale, half_range, truth, is_split=is_split
                 )
         errors += weight * squares
     return errors
@@ -215,8 +221,9 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
 #
 # Mean squared error of a noisy mean, clamp(S / max(N, 1)) in [-h, h], for a noisy sum S and a noisy number of rows N.
 #
-# The noise is that of a vector with two entries per group, the kept rows' distances from the lower and from the upper
-# end of the range (`PerGroupParameters.mean_noise`): S is half their difference, N their sum divided by the range 2 h.
+# Without a split the noise is that of a vector with two entries per group, the kept rows' distances from the lower and
+# from the upper end of the range (`PerGroupParameters.mean_noise`): S is half their difference, N their sum divided by
+# the range 2 h.
 #
 # - Gaussian noise: S and N stay independent, and the clamp of a normal S has closed moments. The integral over N has
 #   panels that meet where N = 1.
@@ -224,6 +231,8 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
 #   exp(-max(|T|, |D|) / g) / (8 g^2). Given T, D is uniform up to |T| and has exponential tails beyond, so that the
 #   clamp's moments are closed again. The integral over T has panels that meet at T = 0, where N = 1, and where the
 #   clamp leaves the uniform part.
+# - Laplace noise on S and on N, where the budget is split: T and D are independent. It is the same integral without the
+#   uniform part, in scales of b / h.
 
 MIN_ROWS = 1.0
 """The smallest divisor."""
@@ -236,30 +245,40 @@ BLOCK = 1 << 16
 
 
 def laplace_squares(
-    sums: FloatArray, rows: FloatArray, scale: float, half_range: float, truth: FloatArray
+    sums: FloatArray,
+    rows: FloatArray,
+    scale: float,
+    half_range: float,
+    truth: FloatArray,
+    *,
+    is_split: bool = False,
 ) -> FloatArray:
-    """Return the mean squared error of the ratio with Laplace noise on both entries, of the shape of ``sums``.
+    """Return the mean squared error of the ratio with Laplace noise, of the shape of ``sums``.
 
     Args:
         sums: Sum of the values minus the middle of their range, before noise, shape (n,).
         rows: Number of rows, before noise, shape (n,).
-        scale: Scale b of the noise on the two entries of each group, above 0, in the unit of values.
+        scale: Scale b of the noise on the two entries of each group, or of the sum if it is split; above 0, in the unit
+            of values.
         half_range: Half of the range, h.
         truth: True mean minus the middle of the range, shape (n,).
+        is_split: True if sum and rows have independent noise; that of the rows then has the scale b / h.
     """
-    unit = scale / (2.0 * half_range)
+    unit = scale / half_range if is_split else scale / (2.0 * half_range)
     x, n, mean = sums / (half_range * unit), rows / unit, truth / half_range
-    blocks = [_laplace(x[i, None], n[i, None], mean[i, None], MIN_ROWS / unit) for i in _blocks(sums.size)]
+    blocks = [
+        _laplace(x[i, None], n[i, None], mean[i, None], MIN_ROWS / unit, is_split) for i in _blocks(sums.size)
+    ]
     return np.concatenate(blocks) * half_range**2
 
 
-def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float) -> FloatArray:
+def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float, is_split: bool) -> FloatArray:
     """Return the mean squared error in scaled units: sums over h g, rows over g, means over h, noise of scale 1."""
     tail_nodes, by_tail = _laguerre_rule()
     share, by_share = _legendre_rule()
     turn = min_rows - n  # The noise at which N is least.
     low, high, length = np.minimum(turn, 0.0), np.maximum(turn, 0.0), np.minimum(np.abs(turn), MAX_SCALES)
-    bend = np.clip((n - np.abs(x)) / 2.0, 0.0, length)
+    bend = np.clip((n - np.abs(x)) / (1.0 if is_split else 2.0), 0.0, length)
     rest, sign = length - bend, np.sign(turn)
     noise = np.hstack(
         (low - tail_nodes, high + tail_nodes, sign * bend * share, sign * (bend + rest * share))
@@ -267,15 +286,15 @@ def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float) -
     tail_weights = np.hstack((np.exp(low) * by_tail, np.exp(-high) * by_tail))
     panel_weights = np.hstack((bend * np.exp(-bend * share), rest * np.exp(-bend - rest * share)))
     weight = np.hstack((tail_weights, panel_weights * np.tile(by_share, 2)))
-    size = np.abs(noise)
+    size = np.zeros_like(noise) if is_split else np.abs(noise)
     divisor = np.maximum(n + noise, min_rows)
     # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this shift.
     shift = x - truth * divisor
     up, up_square = _tail_integrals(divisor - x, size)
     down, down_square = _tail_integrals(divisor + x, size)
     square = (up_square + down_square + 2.0 * shift * (up - down) + shift * shift) / (divisor * divisor)
-    # The density of T is (|T| + 1) exp(-|T|) / 4; the exponential is part of the weights.
-    return np.asarray(np.einsum("ij,ij->i", square, weight * (size + 1.0) / 4.0))
+    # The density of T is (|T| + 1) exp(-|T|) / 4, or exp(-|T|) / 2; the exponential is part of the weights.
+    return np.asarray(np.einsum("ij,ij->i", square, weight * (0.5 if is_split else (size + 1.0) / 4.0)))
 
 
 def _tail_integrals(end: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error, wording
+from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.parameters import (
@@ -20,10 +20,12 @@ from dpcore.common.parameters import (
     gaussian_delta,
     noise_kind,
     of_data,
+    program_choice,
     public,
     range_end,
 )
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import DrawnNoise, Program, find_noise
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
 from dpcore.per_group.selection_rules import SelectionRule
@@ -112,6 +114,8 @@ class PerGroupParameters(Parameters):
     """Laplace for ε-DP, Gaussian for (ε, δ)-DP."""
     delta: float | None = gaussian_delta(None, "mechanism")
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
+    program: Program = program_choice(width=200)
+    """The errors are those of its noise, and *Code for your library* opens with it."""
     neighbours: Neighbours = public.choice(Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS)
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
@@ -201,6 +205,12 @@ class PerGroupParameters(Parameters):
             problems.add(
                 "private groups go with adding or removing one user", remedy="Choose that, or a public list"
             )
+        has_own_selection = (self.selection, self.selection_share) == (SelectionRule.LAPLACE, 0.5)
+        if self.program is Program.BIGQUERY and self.selection.is_private and not has_own_selection:
+            problems.add(
+                "BigQuery selects groups by a Laplace threshold, with half of ε",
+                remedy="Choose that and a share of 0.5, or another program",
+            )
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
@@ -210,9 +220,42 @@ class PerGroupParameters(Parameters):
                 problems.between(1e-15, 1e15, **{"your own bound in each": self.own_amount})
 
     @cached_property
+    def noise(self) -> DrawnNoise:
+        """Return the noise under a pair of bounds: whole for counts where the program draws whole numbers."""
+        return self._find_noise(of_counts=self.statistic in (Statistic.ROWS, Statistic.USERS))
+
+    @cached_property
+    def vector_noise(self) -> DrawnNoise:
+        """Return the noise under a bound on whole vectors: of real numbers, as such a bound cuts counts anywhere."""
+        return self._find_noise(of_counts=False)
+
+    def _find_noise(self, *, of_counts: bool) -> DrawnNoise:
+        # BigQuery's scale has the shares of its aggregates and of the hidden count, which selects groups.
+        epsilon = self.epsilon if self.program is Program.BIGQUERY else self.amount_epsilon
+        num_aggregates = 2 if self.statistic is Statistic.MEAN else 1
+        return find_noise(
+            self.program,
+            self.mechanism,
+            epsilon,
+            self.delta,
+            of_counts=of_counts,
+            num_aggregates=num_aggregates,
+        )
+
+    @property
     def unit_noise(self) -> float:
         """Return the noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return noise_error.compute_unit_scale(self.mechanism, self.amount_epsilon, self.delta)
+        return self.noise.unit_scale
+
+    @property
+    def has_vectors(self) -> bool:
+        """Return True if the program can bound the norm of a user's whole vector."""
+        return self.program in (Program.OPENDP, Program.PYTHON, Program.BEST)
+
+    @property
+    def splits_means(self) -> bool:
+        """Return True if the program draws a mean's sum and its rows with a part of the budget each."""
+        return self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
 
     @property
     def amount_epsilon(self) -> float:
@@ -235,7 +278,7 @@ class PerGroupParameters(Parameters):
             L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise.
         """
         groups = np.asarray(max_groups, dtype=np.float64)
-        norm = groups if self.mechanism is NoiseKind.LAPLACE else np.sqrt(groups)
+        norm = groups if self.noise.kind is NoiseKind.LAPLACE else np.sqrt(groups)
         return np.asarray(norm * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
@@ -252,19 +295,21 @@ class PerGroupParameters(Parameters):
         """
         factor = 1.0
         if self.neighbours is Neighbours.REPLACE_USER:
-            is_disjoint = self.mechanism is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
+            is_disjoint = self.noise.kind is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
             factor = math.sqrt(2.0) if is_disjoint else 2.0
         return np.asarray(factor * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
-        return np.asarray(
-            math.sqrt(self.mechanism.unit_variance) * self.unit_noise * self.norm_sensitivity(max_norm)
-        )
+        return np.sqrt(self.vector_noise.variance(self.norm_sensitivity(max_norm)))
 
     def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Return the standard deviation of each group's noise; arguments as `pair_norm`."""
-        return self.norm_noise(self.pair_norm(max_groups, max_amount))
+        return np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_amount)))
+
+    def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
+        """Return the largest change of the release by one user under a pair of bounds; arguments as `pair_norm`."""
+        return self.norm_sensitivity(self.pair_norm(max_groups, max_amount))
 
     @property
     def mean_range(self) -> tuple[float, float]:
@@ -278,17 +323,27 @@ class PerGroupParameters(Parameters):
 
         Both are standard deviations.
 
-        Released is one vector with two entries per group: the kept rows' distances from ``lower`` added up, and those
-        from ``upper``. A user's n rows in a group add a, b >= 0 with a + b = n (upper - lower); so the vector of a user
-        has entries of at least 0, an L1 norm of at most L0 * Linf * (upper - lower), and an L2 norm of at most
-        sqrt(L0) * Linf * (upper - lower), both reached where all values are at one end. Half the difference of the two
-        noisy entries is the sum, their sum over (upper - lower) the number of rows; these two are uncorrelated.
+        OpenDP and plain Python release one vector with two entries per group: the kept rows' distances from ``lower``
+        added up, and those from ``upper``. A user's n rows in a group add a, b >= 0 with a + b = n (upper - lower); so
+        the vector of a user has entries of at least 0, an L1 norm of at most L0 * Linf * (upper - lower), and an L2
+        norm of at most sqrt(L0) * Linf * (upper - lower), both reached where all values are at one end. Half the
+        difference of the two noisy entries is the sum, their sum over (upper - lower) the number of rows; these two are
+        uncorrelated.
+
+        The other programs release sum and rows with a part of the budget each. Both are then independent. The noise is
+        the same with Gaussian noise, whose accountants compose, and for Laplace noise sqrt 2 times it, as half of
+        epsilon is left for each. In BigQuery the scale has the parts already.
         """
         low, high = self.mean_range
-        entry = float(self.norm_noise(self.pair_norm(max_groups, max_rows) * (high - low)))
+        entry = float(
+            np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_rows * (high - low))))
+        )
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
-        return entry / math.sqrt(2.0), entry * math.sqrt(2.0) / (high - low)
+        factor = 1.0
+        if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
+            factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
+        return factor * entry / math.sqrt(2.0), factor * entry * math.sqrt(2.0) / (high - low)
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""

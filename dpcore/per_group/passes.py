@@ -16,9 +16,9 @@ The steps of a pass (`Passes.bounds`):
 Lower bound for L-infinity = C in [a, b], at each L0, for amounts of at least 0. |bias| of a group is convex in C, so it
 lies above its tangent at b: |bias|(C) >= |bias|(b) + s (b - C), with s the kept shares of the pairs of amount b or
 more. The sampling variance is a multiple of C^2 for those pairs and at least its value at a for the others; the noise
-is a multiple of C. So the weighted mean square lies above a parabola in C, whose minimum has a closed form. A mean of
-roots lies above a convex function of C, and above its tangents at a and b. In an interval that contains no amount the
-bound is the error itself, so that real L-infinity, too, is solved to a small gap in few passes.
+is at least a multiple of C. So the weighted mean square lies above a parabola in C, whose minimum has a closed form. A
+mean of roots lies above a convex function of C, and above its tangents at a and b. In an interval that contains no
+amount the bound is the error itself, so that real L-infinity, too, is solved to a small gap in few passes.
 
 Amounts of any sign: bias = (missing negative part) - (missing positive part). Both fall in C, which confines the bias
 to an interval; the bound is its smallest square there, with variance and noise at a.
@@ -212,6 +212,14 @@ class Passes:
         span = int(open_[0]) + first_cap, int(open_[-1]) + first_cap
         return IntervalMinimum(float(values[best]), best + first_cap, float(amounts[best]), span)
 
+    def _noise_per_amount(self, caps: IntArray, low: float) -> FloatArray:
+        """Return the smallest ratio of the noise's standard deviation to C, over all C >= low: that at low.
+
+        The ratio is the same at every C for noise of real numbers, and rises with C for whole noise.
+        """
+        amount = low or 1.0  # Whole noise is for counts, whose C is at least 1.
+        return np.asarray(self.parameters.pair_noise(caps, amount) / amount)
+
     def bounds(self, low: float, high: float, first_cap: int, last_cap: int) -> tuple[FloatArray, FloatArray]:
         """Return the bound at every L0 from first to last, and the C in the interval at which it is attained."""
         self.num_passes += 1
@@ -285,13 +293,13 @@ class Passes:
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(codes, weights, self.num_groups), dtype=np.float64)
 
-    def _merged_sums(self, columns: _Columns, sizes: int) -> _Sums:
+    def _merged_sums(self, columns: _Columns, num_sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
         missing = np.zeros((len(columns.linear), 2, self.num_groups))
         varying = np.zeros((len(columns.varying), 2, self.num_groups if self._is_explicit(columns) else 1))
-        entries = slice(0, int(self.facet.starts[sizes]))
+        entries = slice(0, int(self.facet.starts[num_sizes]))
         groups = self.facet.groups[entries]
-        inverse = np.repeat(1.0 / self.facet.sizes[:sizes], np.diff(self.facet.starts[: sizes + 1]))
+        inverse = np.repeat(1.0 / self.facet.sizes[:num_sizes], np.diff(self.facet.starts[: num_sizes + 1]))
         for column_index, column in enumerate(columns.linear):
             missing[column_index, 0] = self._bincount(groups, column[entries])
             missing[column_index, 1] = self._bincount(groups, column[entries] * inverse)
@@ -382,7 +390,7 @@ class Passes:
         if self.even_weight is None:
             lines = [(base * self.weight_roots, slope * self.weight_roots) for base, slope in lines]
         squares = np.maximum(product(*lines[0], *lines[0]), 0.0)
-        noise = self.noise_weight * self.parameters.pair_noise(segments.caps, 1.0)
+        noise = self.noise_weight * self._noise_per_amount(segments.caps, low)
         constant = segments.sampling(0)[:, 0]
         if low == high:
             noise_variance = (noise * high) ** 2
@@ -404,7 +412,7 @@ class Passes:
     def _explicit_bounds(self, columns: _Columns, segments: _Segments) -> tuple[FloatArray, FloatArray]:
         """Return the bounds and their C from arrays of shape (L0, groups), each group evaluated separately."""
         w, caps, index, (low, high) = self.weights, segments.caps, segments.index, columns.interval
-        noise = self.parameters.pair_noise(caps, 1.0)[:, None] ** 2
+        noise = self._noise_per_amount(caps, low)[:, None] ** 2
         constant = segments.sampling(0)
 
         def objective(mean: FloatArray) -> FloatArray:

@@ -167,11 +167,9 @@ class PrivatePairProblem:
     @cached_property
     def noise(self) -> FloatArray:
         """Return N, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
-        noise_kind = self.parameters.mechanism
         groups, amounts = self.candidates
-        # `pair_noise` is a standard deviation; the objective takes the mean magnitude.
-        mean = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
-        return np.asarray(mean * self.num_groups * self.parameters.pair_noise(groups, amounts * self.unit))
+        sensitivity = self.parameters.pair_sensitivity(groups, amounts * self.unit)
+        return np.asarray(self.num_groups * self.parameters.noise.mean_magnitude(sensitivity))
 
     @cached_property
     def log_prior(self) -> FloatArray:

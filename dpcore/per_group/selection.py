@@ -341,14 +341,14 @@ class SelectedVector:
         max_norm: T, of the L1 norm with Laplace, of the L2 norm with Gaussian noise.
         rule: How the norm is bounded.
         error: The problem's objective; dropped groups count as 0.
-        evaluations: Number of evaluated triples; there is no proof that none is better.
+        num_evaluations: Number of evaluated triples; there is no proof that none is better.
     """
 
     max_groups: int
     max_norm: float
     rule: VectorRule
     error: float
-    evaluations: int
+    num_evaluations: int
 
 
 def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
@@ -390,4 +390,4 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     step = NORM_RANGE ** (1.0 / (NORMS - 1))
     near = [x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.most_groups]
     evaluate([best.rule], np.geomspace(best.max_norm / step, best.max_norm * step, NORMS), near)
-    return replace(best, evaluations=num_evaluated)
+    return replace(best, num_evaluations=num_evaluated)

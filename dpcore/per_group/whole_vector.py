@@ -17,9 +17,10 @@ p min(c_ug, C), so that no group has more bias; and there is no sampling varianc
   at most lambda k (L1) or lambda sqrt(k) (L2); so lambda >= (l/k) C = p C, or lambda >= sqrt(l/k) C >= p C. Then
   y_ug = min(c_ug, lambda) >= min(c_ug, p C) >= p min(c_ug, C).
 
-The proof needs amounts of at least 0 and groups that are always released: with negative amounts clipping within a
-group can cancel bias, and a private selection of groups also needs a bound on groups per user. The radial rule has no
-such guarantee group by group, but its error is convex in T.
+The noise of a pair on a count may be whole, which has a variance that is up to 1/6 smaller. The proof needs amounts of
+at least 0 and groups that are always released: with negative amounts clipping within a group can cancel bias, and a
+private selection of groups also needs a bound on groups per user. The radial rule has no such guarantee group by group,
+but its error is convex in T.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class _Vectors:
         if not problem.parameters.statistic.is_non_negative:
             raise refuse("a bound on the whole vector is for amounts of at least 0")
         self.problem = problem
-        self.is_squared = problem.parameters.mechanism is NoiseKind.GAUSSIAN
+        self.is_squared = problem.parameters.vector_noise.kind is NoiseKind.GAUSSIAN
         self.groups_per_user = problem.pairs.groups_per_user
         self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.

@@ -5,9 +5,12 @@ sampling in alpha and the variance of the noise in beta. The best over h is the 
 v: it never falls as v grows, and it is concave in v, whatever the data. The proof of a plan uses no other
 property of a line. A quantile has no such form; `RankCurve` says so.
 
+Whole noise of users and rows has a little less variance than beta v, and alpha plus that variance is convex in v
+instead: chords then lie above by at most ``bulge`` (b / a - 1)^2 / 8 between v = a and b.
+
 Every `Curve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords in
-v lie below it. A proof covers all bounds of its kind if ``has_all_bounds``, else only the candidates. ``floor`` is its
-squared error without any noise.
+v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only the
+candidates. ``floor`` is its squared error without any noise.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import DrawnNoise
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import round_to_few_digits
@@ -29,7 +34,7 @@ class Optimum:
 
     Attributes:
         squared_errors: Least squared error, alpha + beta v.
-        noise_variances: beta, the variance of the noise at v = 1.
+        noise_variances: beta, by which the variance of the noise grows with v.
         bounds: The bound; of pairs the first one.
         second_bounds: The second one of pairs; NaN for others.
     """
@@ -40,9 +45,40 @@ class Optimum:
     second_bounds: FloatArray
 
 
-def _evaluate(alpha: FloatArray, beta: FloatArray, v: FloatArray) -> FloatArray:
-    """Compute alpha + beta v, which is alpha at an infinite v if beta is 0."""
-    return np.asarray(alpha + np.multiply(beta, v, out=np.zeros(np.shape(beta)), where=beta > 0.0))
+GAIN = 1.0 / 6.0
+"""By how much the variance of whole noise is smaller than that of real noise, at most."""
+MAX_REACH = 32.0
+"""Whole bounds compared on either side, which is enough up to an epsilon of 100 for the line. Beyond, a bound that cuts
+nothing is best, or `GAIN` is about 1e-4 of the squared error."""
+BULGES = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
+"""No less than the largest v^2 f''(v), with f the variance of whole noise of scale sqrt(v): found numerically."""
+
+
+def compute_noise_variance(beta_v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
+    """Compute the variance of the noise: beta v, or that of whole noise of the same scale."""
+    if whole_noise is None:
+        return beta_v
+    with np.errstate(divide="ignore"):
+        return DrawnNoise(whole_noise, 1.0, True).variance(np.sqrt(beta_v / whole_noise.unit_variance))
+
+
+def _evaluate(
+    alpha: FloatArray, beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None = None
+) -> FloatArray:
+    """Compute alpha plus the variance of the noise, which is alpha at an infinite v if beta is 0."""
+    beta_v = np.multiply(beta, v, out=np.zeros(np.shape(beta)), where=beta > 0.0)
+    return np.asarray(alpha + compute_noise_variance(beta_v, whole_noise))
+
+
+def _find_slope(beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
+    """Find by how much the variance of the noise grows with v; beta at an infinite v."""
+    if whole_noise is None:
+        return beta
+    finite_v = np.where(np.isfinite(v), v, 1.0)
+    above, below = (
+        compute_noise_variance(beta * finite_v * (1.0 + sign), whole_noise) for sign in (1e-4, -1e-4)
+    )
+    return np.where(np.isfinite(v), (above - below) / (2e-4 * finite_v), beta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +89,7 @@ class TotalCurve:
         amounts: The totals.
         variance: Of the noise at scale 1: 2 for Laplace, 1 for Gaussian noise.
         is_integer: Whether T is whole, as a number of rows is.
+        whole_noise: The noise if it is drawn in whole numbers, else None; T is then whole.
 
     Source: Amin et al. 2019, section 3, for the release; the error is exact.
     """
@@ -60,10 +97,16 @@ class TotalCurve:
     amounts: Amounts
     variance: float
     is_integer: bool = False
+    whole_noise: NoiseKind | None = None
 
     is_concave = True
     has_all_bounds = True
     floor = 0.0  # A bound above all totals cuts nothing.
+
+    @property
+    def bulge(self) -> float:
+        """Return how far the curve may lie below its chords; see the module."""
+        return 0.0 if self.whole_noise is None else BULGES[self.whole_noise]
 
     @cached_property
     def _bias_slopes(self) -> FloatArray:
@@ -92,10 +135,23 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             low, high = np.floor(bounds), np.ceil(bounds)
-            bounds = np.where(self._square_error(low, v) <= self._square_error(high, v), low, high)
-        return Optimum(
-            self._square_error(bounds, v), self.variance * bounds**2, bounds, np.full(bounds.shape, np.nan)
-        )
+            bounds = np.where(self._square_real_error(low, v) <= self._square_real_error(high, v), low, high)
+        if self.whole_noise is not None:
+            bounds = self._search_around(bounds, v)
+        slopes = _find_slope(self.variance * bounds**2, v, self.whole_noise)
+        return Optimum(self._square_error(bounds, v), slopes, bounds, np.full(bounds.shape, np.nan))
+
+    def _search_around(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+        """Find the best whole bounds under whole noise around those that are best under real noise."""
+        # With real noise a bound m steps away errs more by variance v m (m - 1) or more: differences of the squared
+        # error grow by twice variance v with each step. Whole noise makes up for `GAIN` at most.
+        finite_v = np.where(np.isfinite(v), v, 1.0)
+        reach = np.floor(0.5 + np.sqrt(0.25 + GAIN / (self.variance * finite_v))).max(initial=1.0)
+        reach = min(reach, MAX_REACH)
+        offsets = np.arange(-reach, reach + 1.0)
+        candidates = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
+        best = np.argmin(self._square_error(candidates, v[..., None]), axis=-1)
+        return np.take_along_axis(candidates, best[..., None], axis=-1)[..., 0]
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
         """Find a best bound in few digits, as the exact one is often one user's total, and its squared error.
@@ -114,6 +170,11 @@ class TotalCurve:
 
     def _square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v."""
+        beta = np.broadcast_to(self.variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
+        return _evaluate(self.amounts.excess(bounds) ** 2, beta, v, self.whole_noise)
+
+    def _square_real_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+        """Compute the squared error under each bound at v, with noise of real numbers."""
         return _evaluate(self.amounts.excess(bounds) ** 2, self.variance * bounds**2, v)
 
 
@@ -126,6 +187,7 @@ class BoundCurve:
         bounds: The bounds, likewise.
         second_bounds: The second numbers of pairs; None where a bound is one number.
         has_all_bounds: Whether these are all bounds that there are.
+        whole_noise: The noise if it is drawn in whole numbers, else None.
     """
 
     is_concave = True
@@ -137,14 +199,17 @@ class BoundCurve:
         bounds: npt.ArrayLike,
         second_bounds: npt.ArrayLike | None = None,
         has_all_bounds: bool = True,
+        whole_noise: NoiseKind | None = None,
     ) -> None:
-        self.has_all_bounds = has_all_bounds
+        self.has_all_bounds, self.whole_noise = has_all_bounds, whole_noise
+        self.bulge = 0.0 if whole_noise is None else BULGES[whole_noise]
         alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
         if second_bounds is None:
             second_bounds = np.full(alpha.shape, np.nan)
         # In the order of their noise. A bound with more noise is kept only if it has less error without noise.
         order = np.lexsort((alpha, beta))
         order = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
+        candidates = order
         while True:
             # v below which the next bound is better. A bound is lowest at some v only if it becomes the better one
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
@@ -154,7 +219,15 @@ class BoundCurve:
             if is_corner.all():
                 break
             order = order[is_corner]
-        self._crossings, self._alpha, self._beta = crossings, alpha[order], beta[order]
+        self._crossings = crossings
+        if whole_noise is not None:
+            # Under whole noise no bound is best that errs more than the hull by more than `GAIN` at every v. The
+            # difference to the hull is convex between its corners' crossings: it is smallest at one of them, or at 0.
+            v = np.r_[0.0, crossings]
+            hull = (alpha[order, None] + beta[order, None] * v).min(axis=0)
+            excess = (alpha[candidates, None] + beta[candidates, None] * v - hull).min(axis=1)
+            order = candidates[excess <= GAIN * (1.0 + 1e-9)]
+        self._alpha, self._beta = alpha[order], beta[order]
         self._bounds, self._second_bounds = (
             np.asarray(values, dtype=np.float64)[order] for values in (bounds, second_bounds)
         )
@@ -167,11 +240,15 @@ class BoundCurve:
     def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds, which are corners of the hull."""
         v = np.asarray(v, dtype=np.float64)
-        corners = np.where(np.isinf(v), 0, np.searchsorted(-self._crossings, -v, side="left"))
+        corners = np.searchsorted(-self._crossings, -v, side="left")
+        if self.whole_noise is not None:
+            beta_v = self._beta * np.where(np.isfinite(v), v, 1.0)[..., None]
+            corners = np.argmin(self._alpha + compute_noise_variance(beta_v, self.whole_noise), axis=-1)
+        corners = np.where(np.isinf(v), 0, corners)
         beta = self._beta[corners]
         return Optimum(
-            _evaluate(self._alpha[corners], beta, v),
-            beta,
+            _evaluate(self._alpha[corners], beta, v, self.whole_noise),
+            _find_slope(beta, v, self.whole_noise),
             self._bounds[corners],
             self._second_bounds[corners],
         )
@@ -190,6 +267,7 @@ class RankCurve:
 
     is_concave = False
     has_all_bounds = False
+    bulge = 0.0
 
     def __init__(self, v: FloatArray, errors: FloatArray, bounds: FloatArray) -> None:
         least_errors = errors.min(axis=0)

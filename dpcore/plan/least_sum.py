@@ -2,9 +2,10 @@
 
 The split with the least weighted sum has a lower bound, for every split and every bound. A line's least squared error
 f is concave in v and never rises with its share s, where v = v(1) / s^P. So on a cell [a, b] of shares it lies above
-its chord in v, which is convex in s. With a price on shares (Lagrange) the least of chord plus price has a closed
-form in every cell. The sum over the lines, less the price of the whole budget, is a lower bound for all splits.
-Where bounds jump, f is not convex in s and that bound leaves a gap; branch and bound over boxes of shares closes it.
+its chord in v, which is convex in s; with whole noise, above the chord less its ``bulge``. With a price on shares
+(Lagrange) the least of chord plus price has a closed form in every cell. The sum over the lines, less the price of the
+whole budget, is a lower bound for all splits. Where bounds jump, f is not convex in s and that bound leaves a gap;
+branch and bound over boxes of shares closes it.
 
 The steps of the search, and what each keeps true (the invariant):
 
@@ -42,8 +43,8 @@ GRID_SIZE = 768
 MAX_BOXES = 600
 _MAX_PRICES, _MAX_ALTERNATIONS = 60, 30
 ARGUMENT = (
-    "every line's least error is concave in the square of its noise scale, and its chords on cells of shares cover all "
-    "splits and all bounds tried"
+    "every line's least error is concave in the square of its noise scale, but for a known margin if noise is whole, "
+    "and its chords on cells of shares cover all splits and all bounds tried"
 )
 
 
@@ -144,7 +145,12 @@ class _Search:
         slopes = np.maximum((self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0)
         # Chord in v = v(1) / s^P: constant + rise / s^P.
         self.chord_rises = slopes * budget.full_v
-        self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:]
+        # What whole noise takes the curve below its chord: see `dpcore.plan.curves`.
+        bulges = np.array([weight * curve.bulge for weight, curve in self._weighted_curves])
+        cell_width = float(grid_vs[0] / grid_vs[1]) - 1.0
+        self.chord_constants = (
+            self.errors[:, 1:] - slopes * grid_vs[1:] - bulges[:, None] * (cell_width**2 / 8.0)
+        )
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.value = 0, math.inf
         self.shares = np.full(len(curves), 1.0 / len(curves))

@@ -1,9 +1,7 @@
 """The settings of a plan: its lines as a person writes them, and the noise for a share of the budget.
 
-The noise for a share of (epsilon, delta) follows from composition. With Laplace noise epsilons add up: a share s of
-epsilon has scale 1 / (s epsilon) at sensitivity 1. With Gaussian noise squares of sensitivity over sigma add up: a
-share s has sigma / sqrt(s), with sigma that of a single release at (epsilon, delta) as the program's own accountant
-has it.
+The noise for a share of (epsilon, delta) is that of the program (`dpcore.common.programs.find_share_noise`). A share s
+of the budget has scale 1 / (s epsilon) at sensitivity 1 with Laplace noise, and sigma / sqrt(s) with Gaussian noise.
 """
 
 from __future__ import annotations
@@ -30,11 +28,12 @@ from dpcore.common.parameters import (
     declared_in,
     gaussian_delta,
     noise_kind,
+    program_choice,
     public,
     range_end,
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
-from dpcore.common.programs import Program
+from dpcore.common.programs import Program, find_exact_sigma, find_share_noise, find_total
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
@@ -50,13 +49,17 @@ class Budget:
 
     Attributes:
         epsilon: Of the whole plan.
-        mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        mechanism: The noise that the program draws: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: None with Laplace noise.
+        program: The program that accounts for the budget.
+        has_quantile: True if a quantile is among the lines; Gaussian noise is then accounted for by rho.
     """
 
     epsilon: float
     mechanism: NoiseKind
     delta: float | None = None
+    program: Program = Program.OPENDP
+    has_quantile: bool = False
 
     @property
     def power(self) -> int:
@@ -65,15 +68,25 @@ class Budget:
 
     @property
     def full_v(self) -> float:
-        """Return v of a line that takes all of the budget: the square of its noise scale at sensitivity 1.
+        """Return v of a line that takes all of the budget: the square of its noise scale at sensitivity 1."""
+        return self._full_scale**2
 
-        Gaussian noise is that of OpenDP, which accounts by rho-zCDP and converts it at the given delta: 6.5 to 8.7 %
-        above the exact sigma at delta = 1e-6 where epsilon is from 0.1 to 3. A plan with quantiles may use it.
-        """
-        if self.mechanism is NoiseKind.LAPLACE:
-            return (1.0 / self.epsilon) ** 2
-        assert self.delta is not None
-        return mechanisms.find_gaussian_scale(1, float(self.epsilon), float(self.delta)) ** 2
+    @property
+    def _full_scale(self) -> float:
+        """Return the noise scale at sensitivity 1 of a line that takes all of the budget."""
+        accounted = (self.program, self.mechanism, self.epsilon, self.delta)
+        return find_share_noise(*accounted, has_quantile=self.has_quantile).unit_scale
+
+    @property
+    def total(self) -> float:
+        """Return what a program divides: epsilon, or rho = mu^2 / 2 with Gaussian noise, in 32 binary digits."""
+        accounted = (self.program, self.mechanism, self.epsilon, self.delta)
+        return find_total(*accounted, has_quantile=self.has_quantile)
+
+    @property
+    def is_exact(self) -> bool:
+        """Return True if Gaussian noise is accounted for exactly, and not by rho."""
+        return not self.has_quantile and self.program not in (Program.OPENDP, Program.TUMULT)
 
     def divide(self, shares: npt.ArrayLike) -> FloatArray:
         """Compute v of shares in [0, 1]; infinite at 0."""
@@ -81,13 +94,20 @@ class Budget:
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
     def convert_to_epsilon(self, amount: float) -> float:
-        """Convert an amount (mu^2 with Gaussian noise) to the epsilon of a plan; infinite if there is none."""
+        """Convert an amount to the epsilon of a plan that has it; infinite if there is none.
+
+        Args:
+            amount: 1 / scale with Laplace noise, mu^2 = 1 / scale^2 with Gaussian noise, at sensitivity 1.
+        """
         if self.mechanism is NoiseKind.LAPLACE or amount == 0.0:
-            return amount
+            return amount * (self._full_scale * self.epsilon)
         assert self.delta is not None
         if not 0.0 < amount < MAX_AMOUNT:
             return math.inf
-        return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(self.delta))
+        if not self.is_exact:
+            return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(self.delta))
+        excess = self._full_scale / find_exact_sigma(self.epsilon, self.delta)
+        return compute_gaussian_epsilon(amount**-0.5 / excess, self.delta)
 
     @property
     def exact_epsilon(self) -> float:
@@ -95,7 +115,7 @@ class Budget:
         if self.mechanism is NoiseKind.LAPLACE:
             return self.epsilon
         assert self.delta is not None
-        return compute_gaussian_epsilon(math.sqrt(self.full_v), self.delta)
+        return compute_gaussian_epsilon(self._full_scale, self.delta)
 
 
 NUM_PARTS = 2**20
@@ -300,11 +320,6 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
 
 
-_PROGRAM_NAMES = {
-    program: program.value for program in (Program.PYTHON, Program.OPENDP, Program.PIPELINEDP, Program.TUMULT)
-}
-
-
 @dataclass(frozen=True)
 class PlanParameters(Parameters):
     """The settings of the page *Budget plan*: everything but the data.
@@ -333,10 +348,8 @@ class PlanParameters(Parameters):
     error."""
     mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers."""
-    program: Program = public.choice(
-        Program.PYTHON, "Noise as drawn by", _PROGRAM_NAMES, as_list=True, width=180
-    )
-    """Some libraries split the budget of a mean in halves."""
+    program: Program = program_choice(width=200, place=LINE)
+    """Errors and shares are those of its noise, and *Code for your library* opens with it."""
     # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(
@@ -384,15 +397,10 @@ class PlanParameters(Parameters):
     def _check_program(self, problems: Problems, lines: tuple[Line, ...]) -> None:
         """Add the problems of lines that no program of the library releases, so that their error is unknown."""
         quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
-        if self.program in (Program.PIPELINEDP, Program.TUMULT) and quantile_labels:
+        if self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY) and quantile_labels:
             problems.add(
                 f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
                 remedy="Take OpenDP or plain Python",
-            )
-        if self.program is Program.PIPELINEDP and self.mechanism is NoiseKind.GAUSSIAN:
-            problems.add(
-                "PipelineDP divides epsilon and delta among Gaussian releases: about twice the noise",
-                remedy="Take Laplace noise, or another program",
             )
 
     @property
@@ -414,5 +422,8 @@ class PlanParameters(Parameters):
 
     @property
     def budget(self) -> Budget:
-        """Return the budget that is divided."""
-        return Budget(self.epsilon, self.mechanism, self.delta)
+        """Return the budget that is divided; BigQuery draws Laplace noise whatever is chosen."""
+        has_quantile = any(line.statistic is LineStatistic.QUANTILE for line in self.parsed_lines)
+        draws_laplace = self.mechanism is NoiseKind.LAPLACE or self.program is Program.BIGQUERY
+        mechanism, delta = (NoiseKind.LAPLACE, None) if draws_laplace else (self.mechanism, self.delta)
+        return Budget(self.epsilon, mechanism, delta, self.program, has_quantile)

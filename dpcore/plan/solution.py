@@ -30,7 +30,6 @@ from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, user_totals
 
 _NO_BUDGET = np.array([math.inf])
-_BITS = 32
 
 
 def round_to_parts(shares: npt.ArrayLike) -> IntArray:
@@ -50,15 +49,6 @@ def round_to_parts(shares: npt.ArrayLike) -> IntArray:
     return num_parts
 
 
-def round_amount_down(amount: float) -> float:
-    """Round an amount down to 32 binary digits: its parts of 2^20, and their sums, are then exact in float64.
-
-    It loses less than one part in two billion.
-    """
-    mantissa, exponent = math.frexp(amount)
-    return math.ldexp(math.floor(mantissa * 2.0**_BITS), exponent - _BITS)
-
-
 @dataclass(frozen=True)
 class AllocatedLine:
     """A line with its share of the budget.
@@ -66,7 +56,7 @@ class AllocatedLine:
     Attributes:
         planned: What is released, and what it costs.
         num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
-        amount: What it takes of what adds up: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
+        amount: What it takes of `Budget.total`: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
         v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
         bound: Bound on rows, on a total, on groups; 0 where it is dropped.
         second_bound: Of pairs the bound on the amount in each group; NaN of others.
@@ -112,14 +102,6 @@ class AllocatedLine:
         return self.error <= self.planned.target_error
 
 
-def compute_total_amount(budget: Budget) -> float:
-    """Compute the amount that a program may spend, in 32 binary digits: epsilon, or rho = mu^2 / 2 if Gaussian."""
-    if budget.power == 2:
-        return round_amount_down(budget.epsilon)
-    # The search for sigma ends at 1e-9 of it: what is lost here keeps the conversion of rho on the safe side of it.
-    return round_amount_down(0.5 / budget.full_v * (1.0 - 2.0**-32))
-
-
 def allocate_lines(
     dataset: Dataset,
     parameters: PlanParameters,
@@ -144,7 +126,7 @@ def allocate_lines(
         One per line; their parts add up to at most 2^20.
     """
     budget = budget or parameters.budget
-    amount_per_part = compute_total_amount(budget) / NUM_PARTS
+    amount_per_part = budget.total / NUM_PARTS
     best_without_budget = [line.curve.find_best(_NO_BUDGET) for line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
     can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in best_without_budget])
@@ -153,7 +135,7 @@ def allocate_lines(
     num_parts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        squared_scales = [_convert_to_v(amount, budget) for amount in (num_parts * amount_per_part).tolist()]
+        squared_scales = budget.divide(num_parts / NUM_PARTS).tolist()
         lines_with_scales = zip(planned_lines, squared_scales, strict=True)
         line_optima = [line.curve.find_best(np.array([v])) for line, v in lines_with_scales]
         is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (num_parts > 0)
@@ -177,22 +159,15 @@ def allocate_lines(
             error = math.sqrt(squared_error)
         elif isinstance(line.curve, RankCurve):
             release_v = line.curve.find_release_v(v)
-            release_amount = release_v**-0.5 if budget.power == 2 else 0.5 / release_v
-            line_parts = max(1, min(line_parts, math.floor(release_amount / amount_per_part)))
-            v = _convert_to_v(line_parts * amount_per_part, budget)
+            release_share = (budget.full_v / release_v) ** (1.0 / budget.power)
+            line_parts = max(1, min(line_parts, math.floor(release_share * NUM_PARTS * (1.0 + 1e-12))))
+            v = float(budget.divide(line_parts / NUM_PARTS))
             bound = float(line.curve.find_best(np.array([v])).bounds[0])
             error = compute_rank_error(dataset, parameters, line, v, bound)
         allocated.append(
             AllocatedLine(line, line_parts, line_parts * amount_per_part, v, bound, second_bound, error)
         )
     return tuple(allocated)
-
-
-def _convert_to_v(amount: float, budget: Budget) -> float:
-    """Convert an epsilon, or a rho, to the square of the noise scale at sensitivity 1."""
-    if amount == 0.0:
-        return math.inf
-    return amount**-2.0 if budget.power == 2 else 0.5 / amount
 
 
 def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
@@ -220,8 +195,7 @@ def make_program(
     dropped_labels = tuple(line.label for line in lines if line.is_dropped)
     if not releases:
         return None
-    total_amount = compute_total_amount(budget)
-    return Several(releases, budget.epsilon, total_amount, budget.mechanism, budget.delta, dropped_labels)
+    return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
 
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
@@ -409,7 +383,7 @@ def _find_least_budget(
             # Publishing 0 is nearly as good as wanted: the least that may be entered is more than enough.
             equal_shares = np.full(len(labels), 1.0 / len(labels))
             return replace(parameters.budget, epsilon=smallest_epsilon), equal_shares, needed_amounts
-        # Larger by more than `compute_total_amount` rounds off.
+        # Larger by more than `Budget.total` rounds off.
         budget = replace(parameters.budget, epsilon=epsilon * (1.0 + 1e-6))
         lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total_amount, budget)
         # A line whose program errs a little more than its curve needs a little more.

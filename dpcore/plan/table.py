@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.common.programs import Program
+from dpcore.common.programs import Program, find_share_noise
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
@@ -98,7 +98,8 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
 
 def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> PlannedLine:
     """Plan one line."""
-    statistic, variance = line.statistic, parameters.mechanism.unit_variance
+    statistic, budget = line.statistic, parameters.budget
+    variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
     has_sums = {
         LineStatistic.SUM: dataset.totals is not None and bool(dataset.totals.column),
         LineStatistic.GROUP_SUMS: dataset.pairs is not None,
@@ -114,16 +115,20 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         case LineStatistic.USERS:
             value, unit = float(dataset.histogram.num_users), "users"
             # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published.
-            curve = BoundCurve([0.0, value**2], [variance, 0.0], [1.0, 0.0])
+            curve = BoundCurve([0.0, value**2], [variance, 0.0], [1.0, 0.0], whole_noise=whole_noise)
         case LineStatistic.ROWS:
             amounts = Amounts.from_histogram(dataset.histogram)
-            curve, value, unit = TotalCurve(amounts, variance, is_integer=True), amounts.total, "rows"
+            curve = TotalCurve(amounts, variance, is_integer=True, whole_noise=whole_noise)
+            value, unit = amounts.total, "rows"
         case LineStatistic.SUM:
             curve, value = _make_sum_curve(dataset, variance)
         case LineStatistic.MEAN:
             mean_problem, value = build_mean_problem(dataset, parameters)
             caps, has_all_caps = list_caps(dataset.histogram.max_size, MAX_CAPS)
-            alpha, beta = split_mean_error(mean_problem, caps, parameters.mechanism)
+            alpha, beta = split_mean_error(mean_problem, caps, budget.mechanism)
+            if parameters.program is Program.BIGQUERY:
+                # A query of two sums has three shares, where one of one number has two of twice its scale.
+                beta = beta * (3.0 / 4.0) ** 2
             curve = BoundCurve(alpha, beta, caps, has_all_bounds=has_all_caps)
             assumptions = assumed_of_users(mean_problem)
         case LineStatistic.QUANTILE:
@@ -143,6 +148,13 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         target_error *= abs(value)
     check_magnitude(line.label, target_error)
     return PlannedLine(line, curve, value, unit, target_error, assumptions, quantile_problem)
+
+
+def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
+    """Find the noise on users and rows if the program draws it in whole numbers, else None."""
+    budget = parameters.budget
+    noise = find_share_noise(budget.program, budget.mechanism, budget.epsilon, budget.delta, of_counts=True)
+    return budget.mechanism if noise.is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
@@ -197,10 +209,11 @@ def build_mean_problem(
     assert read_values is not None
     problem = mean_parameters.problem(dataset.histogram, read_values)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
-    # Libraries give half of the line's budget to the sum around the middle and half to the number of rows. With Laplace
-    # noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2) sigma on
-    # half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), which is the pair's.
-    has_split_budget = parameters.program is not Program.PYTHON and parameters.mechanism is NoiseKind.LAPLACE
+    # Some libraries give half of the line's budget to the sum around the middle and half to the number of rows. With
+    # Laplace noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2)
+    # sigma on half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), the pair's.
+    is_split = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+    has_split_budget = is_split and parameters.budget.mechanism is NoiseKind.LAPLACE
     release = private_counts.Release.CENTRED_SPLIT if has_split_budget else private_counts.Release.PAIR
     value = read_values.clamped.mean if problem.table is None else read_values.clamped.unclamped_mean
     return replace(problem, release=release), value
@@ -219,7 +232,11 @@ def _make_group_curve(
     }[line_statistic]
     if statistic is Statistic.SUM and pairs.sums is not None and pairs.sums.min() < 0.0:
         statistic = Statistic.SIGNED_SUM
-    group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.mechanism, parameters.delta)
+    budget = parameters.budget
+    # Noise of real numbers, which is proportional to its scale.
+    group_parameters = PerGroupParameters(
+        _LARGE_EPSILON, statistic, budget.mechanism, budget.delta, program=Program.PYTHON
+    )
     problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
@@ -240,14 +257,17 @@ def _make_group_curve(
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidates = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
-        noise = group_parameters.pair_noise(groups, amount)
+        noise, norm = group_parameters.pair_noise(groups, amount), group_parameters.pair_norm(groups, amount)
         errors = errors_by_groups(problem, amount, sorted_pairs)[group_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha = np.maximum(errors**2 - noise**2, 0.0)
-        beta = (noise / group_parameters.unit_noise) ** 2
+        beta = budget.mechanism.unit_variance * norm**2
         candidates.append(np.stack([alpha, beta, groups, np.full(groups.shape, amount)]))
     alpha, beta, group_bounds, amount_bounds = np.concatenate(candidates, axis=1)
-    curve = BoundCurve(alpha, beta, group_bounds, amount_bounds, has_all_amounts and has_all_groups)
+    whole_noise = find_whole_noise(parameters) if statistic.is_integer else None
+    curve = BoundCurve(
+        alpha, beta, group_bounds, amount_bounds, has_all_amounts and has_all_groups, whole_noise
+    )
     return curve, float(np.mean(np.abs(problem.per_group(problem.amounts))))
 
 

@@ -131,7 +131,7 @@ class PrivateSolution:
     """Everything that words and plots are made of.
 
     Attributes:
-        parameters: The question.
+        parameters: The question, its epsilon divided.
         best: The number chosen in the clear, in rows per user.
         direct: Exact cost of the direct choice.
         copy: Simulated cost of choosing on a private copy.
@@ -151,12 +151,12 @@ class PrivateSolution:
 
 
 def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
-    """Return what either way costs.
+    """Return what either way costs; a total epsilon is divided first.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
     """
-    histogram = dataset.histogram
+    histogram, parameters = dataset.histogram, parameters.divide()
     check_users(histogram)
     best, direct = (
         parameters.condition.best_bound(histogram),

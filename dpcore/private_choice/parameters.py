@@ -9,11 +9,13 @@ from typing import Any
 from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
 from dpcore.code.choice import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind, compute_unit_scale
-from dpcore.common.parameters import LINE, Option, Parameters, of_data, public
-from dpcore.common.privacy import Neighbours
+from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind
+from dpcore.common.parameters import LINE, Option, Parameters, of_data, program_choice, public
+from dpcore.common.privacy import Ledger, Neighbours
+from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
+from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, divide_budget
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
@@ -81,6 +83,16 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
 
 
 OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
+
+
+def find_share(number: NumberKind) -> float:
+    """Return the share of a total epsilon that a selection takes."""
+    if number is NumberPair.RANGE:
+        return RANGE_SHARE
+    of_sum = BoundPurpose.SUM, OtherBound.TOTAL, OtherBound.MODEL, NumberPair.PAIR
+    return SUM_SHARE if number in of_sum else MEAN_SHARE
+
+
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
 COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
@@ -100,9 +112,18 @@ class PrivateParameters(Parameters):
     )
     """The direct choice aims at this; a private copy serves all."""
     selection_epsilon: float = public.number(
-        0.1, "ε of the choice", EPSILON_RANGE, width=118, place=LINE, former_name="epsilon_choice"
+        0.1,
+        "ε of the choice",
+        EPSILON_RANGE,
+        width=118,
+        place=LINE,
+        only_with=("is_total_epsilon", (False,)),
+        former_name="epsilon_choice",
     )
     """Comes on top of the privacy budget of the release that will use the bound."""
+    is_total_epsilon: bool = public.flag(False, "ε in all", name="that ε is the total", place=LINE)
+    """ε is the total: it covers choosing the bound, too. A mean's bound takes 15 %, a sum's 30 %, a range 20 %. The
+    release takes the rest."""
     largest: int = public.number(
         DEFAULT_LARGEST, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
     )
@@ -141,6 +162,8 @@ class PrivateParameters(Parameters):
         only_with=FOR_SUM,
     )
     """Empty for a count with Laplace noise."""
+    program: Program = program_choice(width=200, only_with=FOR_SUM)
+    """The choice aims at the least error under its noise."""
     quantile: float = public.number(
         0.95,
         "Quantile, as a share",
@@ -186,6 +209,23 @@ class PrivateParameters(Parameters):
             with problems.collecting():
                 CapMean(self.trade_off)
 
+    def divide(self, ledger: Ledger | None = None) -> PrivateParameters:
+        """Return the same question with an epsilon of its own for the choice and for the release.
+
+        Args:
+            ledger: What was released from the data before; it takes from the total.
+
+        Raises:
+            InvalidInput: Too little is left of the total.
+        """
+        if not self.is_total_epsilon:
+            return self
+        share, neighbours = find_share(self.purpose), self.relation.neighbours
+        shares = divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
+        return replace(
+            self, is_total_epsilon=False, epsilon=shares.release, selection_epsilon=shares.selection
+        )
+
     @property
     def trade_off(self) -> float:
         """Return A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
@@ -199,8 +239,8 @@ class PrivateParameters(Parameters):
     @property
     def price(self) -> float:
         """Mean size of the noise of a sum per unit of its bound, in users: so many lie above the best bound."""
-        noise = self.release_noise
-        return compute_unit_scale(noise, self.epsilon, self.release_delta) * noise.mean_magnitude
+        noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
+        return float(noise.mean_magnitude(1.0))
 
     @property
     def condition(self) -> Condition:
@@ -224,7 +264,8 @@ class PrivateParameters(Parameters):
             mean = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, variance_share=self.variance_share)
             return replace(mean, is_table_mean=rho > 0.0, user_share=rho)
         count = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
-        return replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
+        count = replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
+        return replace(count, program=self.program)
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
@@ -241,7 +282,8 @@ class PrivateParameters(Parameters):
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
         if setting.statistic is Quantity.COUNT:
-            return cls(setting.epsilon, BoundPurpose.SUM, release_delta=setting.delta, **of_the_choice)
+            of_the_choice |= {"release_delta": setting.delta, "program": setting.program}
+            return cls(setting.epsilon, BoundPurpose.SUM, **of_the_choice)
         if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
         share, user_share = setting.variance_share, setting.user_share

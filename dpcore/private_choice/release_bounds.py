@@ -41,8 +41,8 @@ import numpy as np
 
 from dpcore.answer.answer import ReleaseSetting
 from dpcore.common.checks import refuse
-from dpcore.common.noise_error import compute_unit_scale
-from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts, format_rounded_up
+from dpcore.common.programs import find_noise
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.learning.optimal_cap import THEOREM_FACTOR
 from dpcore.learning.parameters import LearningParameters
@@ -76,6 +76,8 @@ class SelectionRequest:
         delta: Delta of that release; None for pure epsilon-DP.
         setting: The release; None if the number bounds none, and for pairs and ranges.
         rows: Of a learner, the public number of rows, N.
+        total_epsilon: Epsilon of everything on the data, of which both budgets are shares; None if they add up to no
+            total that was entered.
     """
 
     number: NumberKind
@@ -84,12 +86,15 @@ class SelectionRequest:
     delta: float | None = None
     setting: ReleaseSetting | None = None
     rows: int | None = None
+    total_epsilon: float | None = None
 
     @classmethod
-    def from_parameters(cls, parameters: PrivateParameters) -> SelectionRequest:
-        """Return the direct choice of *Choose privately*."""
-        release = parameters.epsilon, parameters.release_delta, parameters.setting
-        return cls(parameters.purpose, parameters.choice, *release)
+    def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
+        """Return the direct choice of *Choose privately*; of a total, what the ledger leaves is divided."""
+        total_epsilon = parameters.epsilon if parameters.is_total_epsilon else None
+        divided = parameters.divide(ledger)
+        release = divided.epsilon, divided.release_delta, divided.setting
+        return cls(divided.purpose, divided.choice, *release, total_epsilon=total_epsilon)
 
     @classmethod
     def from_pair_problem(cls, problem: PrivatePairProblem) -> SelectionRequest:
@@ -100,6 +105,21 @@ class SelectionRequest:
     def facts(self) -> ReleaseFacts:
         """Return the guarantee of the selection."""
         return ReleaseFacts(self.problem.epsilon, 0.0, self.problem.neighbours, MECHANISM)
+
+    @property
+    def release_facts(self) -> ReleaseFacts:
+        """Return the guarantee of the release, which is for neighbours that add or remove one user in every library."""
+        return ReleaseFacts(self.epsilon, self.delta or 0.0, Neighbours.ADD_OR_REMOVE_USER, "release")
+
+    def describe_budget(self) -> str:
+        """Say how the budgets of selection and release go together, without a full stop."""
+        if self.total_epsilon is None:
+            return "ε of the draw and ε of the release add up"
+        total, selection, release = map(
+            format_rounded_up, (self.total_epsilon, self.problem.epsilon, self.epsilon)
+        )
+        twice = "" if self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+        return f"Of ε = {total} in all, a draw takes {selection}; {release} is left for the release{twice}"
 
 
 def _build_request(
@@ -188,10 +208,15 @@ def request_total_bound(
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
     unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
-    price = compute_unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
+    noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
     largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
     return _build_request(
-        OtherBound.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
+        OtherBound.TOTAL,
+        setting,
+        RankedSum(float(noise.mean_magnitude(1.0)), margin),
+        epsilon_choice,
+        largest,
+        float(f"{unit:.0e}"),
     )
 
 

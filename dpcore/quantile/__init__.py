@@ -1,7 +1,7 @@
 """Quantiles of user-weighted values by the exponential mechanism: bounds on rows per user, weights, errors."""
 
+from dpcore.quantile.distribution import QuantileOutput
 from dpcore.quantile.mechanism import (
-    QuantileOutput,
     QuantileProblem,
     assumptions,
     output,

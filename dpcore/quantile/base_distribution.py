@@ -1,7 +1,8 @@
 """Base distributions of a private quantile: where the answer is looked for before the data speak.
 
-A base distribution has a density and no atoms. Between two neighbouring ``breaks`` its density has one form,
-so that masses are computed from lengths and local densities, never as differences of two numbers near 1.
+The paper's bases have a density and no atoms; between two neighbouring ``breaks`` it has one form, so that masses are
+computed from lengths and local densities, never as differences of two numbers near 1. Programs pick one of several
+candidates: `CandidateBase` has atoms only.
 
 Source: the nu of Epasto et al. 2020, appendix B.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from dpcore.contributions import FloatArray, read_only
 
 class Base(Protocol):
     """The interface of a base distribution. Intervals never have one of ``breaks`` strictly inside."""
+
+    is_discrete: ClassVar[bool]
+    """True if the base has atoms: all its mass lies on its breaks."""
 
     @property
     def breaks(self) -> FloatArray:
@@ -50,6 +54,8 @@ class HistogramBase:
     Raises:
         InvalidInput: Anything else; all problems at once.
     """
+
+    is_discrete: ClassVar[bool] = False
 
     edges: FloatArray
     weights: FloatArray
@@ -138,6 +144,53 @@ def uniform_base(low: float, high: float) -> HistogramBase:
     return HistogramBase(np.array([low, high]), np.array([1.0]))
 
 
+@dataclass(frozen=True, eq=False)
+class CandidateBase:
+    """Atoms at candidates; an interval has the mass of the candidates in [low, high), its lower end always among them.
+
+    Attributes:
+        points: The candidates, strictly ascending, in the values' unit, shape (k,).
+        weights: Their masses, which sum to 1, shape (k,).
+    """
+
+    is_discrete: ClassVar[bool] = True
+
+    points: FloatArray
+    weights: FloatArray
+
+    @staticmethod
+    def evenly(points: FloatArray) -> CandidateBase:
+        """Return candidates of equal mass."""
+        return CandidateBase(points, np.full(points.shape, 1.0 / points.size))
+
+    @property
+    def breaks(self) -> FloatArray:
+        """Return the candidates."""
+        return self.points
+
+    def log_density(self, y: npt.ArrayLike) -> FloatArray:
+        """Return the log mass of the candidate at y, as `log_mass` has it; there is no density."""
+        return self.log_mass(y, y)
+
+    def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """See `Base`."""
+        cumulated = np.concatenate(([0.0], np.cumsum(self.weights)))
+        first = np.searchsorted(self.points, low, side="left")
+        stop = np.maximum(
+            np.searchsorted(self.points, high, side="left"), np.searchsorted(self.points, low, side="right")
+        )
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(cumulated[stop] - cumulated[first]))
+
+    def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Return the lower end of each interval that begins at a candidate; 0 for infinite ones."""
+        return np.where(np.isfinite(low), low, 0.0)
+
+    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, uniform: npt.ArrayLike) -> FloatArray:
+        """Return the lower end of each interval that begins at a candidate."""
+        return self.mean_between(low, high)
+
+
 # Gauss-Legendre nodes for intervals on which the normal density hardly bends: relative error below 1e-15
 # where (length in standard deviations) * max(1, distance of its middle from the mean) <= 0.1.
 _NODES, _WEIGHTS = (np.array(x) for x in np.polynomial.legendre.leggauss(6))
@@ -155,6 +208,8 @@ class NormalBase:
     Raises:
         InvalidInput: Not finite, or a standard deviation that is not positive.
     """
+
+    is_discrete: ClassVar[bool] = False
 
     mean: float
     standard_deviation: float

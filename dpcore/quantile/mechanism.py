@@ -15,6 +15,9 @@ epsilon by replacement is epsilon max(q, 1 - q) by addition, and neither answer 
 A cap keeps a random subsample of the rows, and whoever releases draws their own: the figures of a cap are averages
 over several random subsamples, with their standard error.
 F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
+
+That is the paper's mechanism. `dpcore.quantile.programs` has those of the libraries' programs: with candidates in place
+of the line, by permute-and-flip, or by a tree of counts, whose answers are simulated.
 """
 
 from __future__ import annotations
@@ -30,10 +33,21 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.common.programs import Program
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Values
-from dpcore.quantile.base_distribution import Base
-from dpcore.quantile.rows import SLACK, Rows, ThinRows, WeightKind, affordable_subsamples
+from dpcore.quantile.base_distribution import Base, CandidateBase
+from dpcore.quantile.distribution import QuantileOutput
+from dpcore.quantile.programs import (
+    BIGQUERY_ROWS,
+    TREE_PROGRAMS,
+    WEIGHTED_PROGRAMS,
+    count_trials,
+    divide_epsilon,
+    permute_and_flip,
+    simulate_tree,
+)
+from dpcore.quantile.rows import Rows, ThinRows, WeightKind, affordable_subsamples
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations with a guarantee."""
@@ -53,12 +67,28 @@ SUBSAMPLES = 400
 """Subsamples of a cap's averages."""
 MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
-_CELLS = 4_000_000
 
 
-def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
-    """Return the assumptions of the answers under a neighbouring relation; sentences without their full stop."""
-    return f"Neighbouring data sets differ in {_PROTECTED[neighbours]}", *_ALWAYS
+_OF_PROGRAMS = {
+    Program.TUMULT: (
+        "Tumult picks the rows that stay by a hash, the same in every run; the errors are averages over "
+        "random choices",
+    ),
+    Program.PIPELINEDP: ("The errors are averages over simulated releases",),
+    Program.BIGQUERY: (
+        "The errors are averages over simulated releases",
+        "BigQuery draws a percentile as ZetaSQL's APPROX_QUANTILES does; nobody ran BigQuery",
+    ),
+}
+
+
+def assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tuple[str, ...]:
+    """Return the assumptions of a program's answers under a relation; sentences without their full stop."""
+    return (
+        f"Neighbouring data sets differ in {_PROTECTED[neighbours]}",
+        *_ALWAYS,
+        *_OF_PROGRAMS.get(program, ()),
+    )
 
 
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
@@ -80,6 +110,8 @@ class QuantileProblem:
         subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
             for `SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
+        program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
+            paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go.
 
     Raises:
         InvalidInput: A parameter is out of its range; all problems at once.
@@ -92,11 +124,14 @@ class QuantileProblem:
     subsample: int = 0
     subsamples: int | None = None
     neighbours: Neighbours = Neighbours.REPLACE_VALUES
+    program: Program = Program.BEST
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             if self.neighbours not in NEIGHBOURS:
                 problems.add("neighbours must differ in one user's values, or by one user added or removed")
+            elif self.program not in WEIGHTED_PROGRAMS and self.neighbours is Neighbours.REPLACE_VALUES:
+                problems.add(f"neighbours of {self.program.value} differ by one user added or removed")
             problems.of_kind(Values, values=self.values)
             problems.inside(0.0, 1.0, quantile=self.quantile)
             problems.positive(epsilon=self.epsilon)
@@ -141,6 +176,26 @@ class QuantileProblem:
         draws = replace(self.rows.draws, count=num_subsamples)
         return self.with_changes(self.rows.with_draws(draws), subsamples=num_subsamples)
 
+    @property
+    def trial_name(self) -> str:
+        """Return what an error is averaged over: a random choice of rows, or also the noise of a tree."""
+        return "simulated release" if self.program in TREE_PROGRAMS else "subsample"
+
+    def count_trials(self, weighting: WeightKind, bound: float) -> int:
+        """Return the number of subsamples, or of simulated releases; 1 if the error is exact."""
+        if self.program in TREE_PROGRAMS:
+            return self.rows.draws.count * count_trials(self.rows)
+        return self.rows.subsamples_for(weighting, bound)
+
+    @property
+    def uncounted_share(self) -> float:
+        """Return the share of rows equal to a candidate that does not count as below it.
+
+        OpenDP's score is below - q (n - equal), which is the rank less q n if a share q of them counts as below.
+        """
+        has_ties = self.program is Program.OPENDP and self.rows.has_ties
+        return 1.0 - self.quantile if has_ties else 0.0
+
     def largest_move(self, bound: float) -> float:
         """Return the sensitivity of the weighted rank, counted from q, to one user."""
         if self.neighbours is Neighbours.REPLACE_VALUES:
@@ -159,130 +214,6 @@ class QuantileProblem:
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
         return self.with_changes(self.rows.with_draws(self.rows.draws.for_search))
-
-
-@dataclass(frozen=True, eq=False)
-class QuantileOutput:
-    """The distribution of the private answer: exact, or under a cap averaged over subsamples, each of them exact.
-
-    Attributes:
-        quantile: q.
-        base: The base distribution.
-        edges: Ends of the intervals, shape (k + 1,), from -inf to inf, in the values' unit.
-        weighted_rank: sum of c_i over the values at or below, on each interval, shape (k,); average over subsamples.
-        share_below: F on each interval, shape (k,).
-        log_base: Log base mass of each interval, shape (k,).
-        log_tilt: Log of the density over the base density, shape (k,).
-        largest_user_weight: W.
-        subsample_errors: E|F(answer) - q| under each subsample, shape (subsamples,); one entry where none matters.
-    """
-
-    quantile: float
-    base: Base
-    edges: FloatArray
-    weighted_rank: FloatArray
-    share_below: FloatArray
-    log_base: FloatArray
-    log_tilt: FloatArray
-    largest_user_weight: float
-    subsample_errors: FloatArray
-
-    @cached_property
-    def log_probability(self) -> FloatArray:
-        """Return the log probability that the answer falls in each interval, shape (k,)."""
-        return np.asarray(self.log_base + self.log_tilt)
-
-    @cached_property
-    def probability(self) -> FloatArray:
-        """Return the probability of each interval, shape (k,); underflows to 0 where it is below 1e-308."""
-        return np.asarray(np.exp(self.log_probability))
-
-    @cached_property
-    def _cumulative(self) -> FloatArray:
-        return np.concatenate(([0.0], np.minimum(np.cumsum(self.probability), 1.0)))
-
-    @cached_property
-    def _rank_error(self) -> FloatArray:
-        return np.abs(self.share_below - self.quantile)
-
-    def _interval(self, y: FloatArray) -> IntArray:
-        return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
-
-    def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """Return the log density of the answer at y, of its shape; at a value that of the interval to the right."""
-        points = np.asarray(y, dtype=np.float64)
-        return np.asarray(self.base.log_density(points) + self.log_tilt[self._interval(points)])
-
-    def cdf(self, y: npt.ArrayLike) -> FloatArray:
-        """Return the probability that the answer is at most y, of the shape of y."""
-        points = np.asarray(y, dtype=np.float64)
-        k = self._interval(points)
-        partial = np.exp(self.base.log_mass(self.edges[k], points) + self.log_tilt[k])
-        return np.asarray(np.minimum(self._cumulative[k] + partial, 1.0))
-
-    def answer_at(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return the quantiles of the answer's own distribution; ``shares`` in (0, 1), any shape."""
-        u = np.asarray(shares, dtype=np.float64)
-        k = np.clip(np.searchsorted(self._cumulative, u, side="left") - 1, 0, self.probability.size - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = (u - self._cumulative[k]) / self.probability[k]
-        # 0 / 0 where the interval's probability underflows: any point of it will do.
-        inside = np.clip(np.nan_to_num(inside, nan=0.5), 0.0, 1.0)
-        return self.base.draw_between(self.edges[k], self.edges[k + 1], inside)
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Return the central interval that holds the answer with probability ``coverage``, in the values' unit."""
-        low, high = self.answer_at([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
-        return float(low), float(high)
-
-    @cached_property
-    def mean(self) -> float:
-        """Return the expected answer, in the values' unit."""
-        return float(self.probability @ self.base.mean_between(self.edges[:-1], self.edges[1:]))
-
-    @cached_property
-    def expected_rank_error(self) -> float:
-        """Return E|F(answer) - q|, over the noise and over the subsamples."""
-        return float(np.mean(self.subsample_errors))
-
-    @cached_property
-    def least_rank_error(self) -> float:
-        """Return the least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
-        return float(np.min(self._rank_error[self.log_base > -np.inf]))
-
-    def probability_within(self, distances: npt.ArrayLike) -> FloatArray:
-        """Return P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
-        order = np.argsort(self._rank_error, kind="stable")
-        cumulated = np.concatenate(([0.0], np.minimum(np.cumsum(self.probability[order]), 1.0)))
-        t = np.asarray(distances, dtype=np.float64) + SLACK
-        return np.asarray(cumulated[np.searchsorted(self._rank_error[order], t, side="right")])
-
-    def binned_density(self, edges: FloatArray) -> FloatArray:
-        """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
-        return np.asarray(np.diff(self.cdf(edges)) / np.diff(edges))
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw answers exactly: Gumbel-max over the intervals in log space, then within one by its base mass.
-
-        No grid and no underflow, whatever epsilon. For simulations: NumPy's generator is not meant for
-        release.
-
-        Args:
-            size: Number of independent answers; the cost is ``size`` times the number of intervals.
-            generator: NumPy generator.
-
-        Returns:
-            Shape (size,), in the values' unit.
-        """
-        logs = self.log_probability
-        live = np.flatnonzero(logs > -np.inf)
-        block = max(1, _CELLS // live.size)
-        intervals = np.empty(size, dtype=np.int64)
-        for start in range(0, size, block):
-            noise = generator.gumbel(size=(min(block, size - start), live.size))
-            intervals[start : start + block] = live[np.argmax(logs[live] + noise, axis=1)]
-        share = generator.random(size)
-        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], share)
 
 
 def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> QuantileOutput:
@@ -308,13 +239,17 @@ def outputs(
     """Return `output` for questions on the same rows (see `QuantileProblem.with_changes`), which are ranked once."""
     check_bound(weighting, bound)
     rows = problems[0].rows
+    if problems[0].program in TREE_PROGRAMS:
+        return tuple(_simulate_output(problem, bound) for problem in problems)
+    if _has_own_ranks(problems):
+        return tuple(output(problem, weighting, bound) for problem in problems)
     subsamples = rows.subsamples_for(weighting, bound)
     rank_sum = np.zeros(rows.share_below.shape)
     log_density_sums = [np.full(rows.share_below.shape, -np.inf) for _ in problems]
     errors: list[list[FloatArray]] = [[] for _ in problems]
     # Invariant after each block: the sums hold the ranks and the normalised densities (as logs, over the base density)
     # of all subsamples so far, and `errors` one expected rank error of each.
-    for ranks in rows.weighted_ranks(weighting, bound):
+    for ranks in rows.weighted_ranks(weighting, bound, problems[0].uncounted_share):
         rank_sum += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
             tilt, log_total, block_errors = _tilt(problem, ranks, bound)
@@ -357,15 +292,60 @@ def errors_over_epsilon(
 def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
     """Return E|F(answer) - q| of each problem on the same rows, shape (problems, subsamples)."""
     check_bound(weighting, bound)
-    blocks = problems[0].rows.weighted_ranks(weighting, bound)
+    if problems[0].program in TREE_PROGRAMS:
+        return np.array([_simulate(problem, bound)[1] for problem in problems])
+    if _has_own_ranks(problems):
+        return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
+    blocks = problems[0].rows.weighted_ranks(weighting, bound, problems[0].uncounted_share)
     return np.hstack([[_tilt(problem, ranks, bound)[2] for problem in problems] for ranks in blocks])
 
 
+def _has_own_ranks(problems: Sequence[QuantileProblem]) -> bool:
+    """Return True if problems on the same rows count ties differently."""
+    return len({problem.uncounted_share for problem in problems}) > 1
+
+
+def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, FloatArray]:
+    """Simulate answers of a tree, and return them with their errors |F(answer) - q|, shape (trials,) each."""
+    max_rows, noise_rows = bound, bound
+    if problem.program is Program.BIGQUERY:
+        max_rows, noise_rows = min(bound, BIGQUERY_ROWS), float(BIGQUERY_ROWS)
+    ends = float(problem.base.breaks[0]), float(problem.base.breaks[-1])
+    # A row of a user is counted on every one of the four levels.
+    noise_scale = 4.0 * noise_rows / problem.epsilon
+    answers = simulate_tree(problem.rows, ends, problem.quantile, noise_scale, max_rows)
+    values = problem.rows.ordered_values
+    shares_below = np.searchsorted(values, answers, side="right") / values.size
+    return answers, np.abs(shares_below - problem.quantile)
+
+
+def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
+    """Build the distribution of simulated answers, each as likely as the others."""
+    answers, errors = _simulate(problem, bound)
+    points, counts = np.unique(answers, return_counts=True)
+    base = CandidateBase(points, counts / answers.size)
+    edges = np.concatenate(([-np.inf], points, [np.inf]))
+    values = problem.rows.ordered_values
+    shares_below = np.searchsorted(values, edges[:-1], side="right") / values.size
+    return QuantileOutput(
+        quantile=problem.quantile,
+        base=base,
+        edges=edges,
+        weighted_rank=shares_below,
+        share_below=shares_below,
+        log_base=base.log_mass(edges[:-1], edges[1:]),
+        log_tilt=np.zeros(edges.size - 1),
+        largest_user_weight=problem.rows.largest_user_weight(bound),
+        subsample_errors=errors,
+        is_simulated=True,
+    )
+
+
 def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
-    """Return the standard error of the mean of `subsample_errors`: 0 without subsamples, NaN with a single one."""
-    if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size:
-        return 0.0
-    return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan
+    """Return the standard error of the mean of `subsample_errors`: 0 if exact, NaN with a single subsample."""
+    if errors.size > 1:
+        return float(np.std(errors, ddof=1)) / math.sqrt(errors.size)
+    return 0.0 if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
 
 
 def _tilt(
@@ -384,6 +364,14 @@ def _tilt(
     tilt = ranks - problem.quantile
     np.abs(tilt, out=tilt)
     tilt *= -problem.epsilon / (2.0 * problem.largest_move(bound))
+    distances = np.abs(rows.share_below - problem.quantile)
+    if problem.program is Program.OPENDP:
+        # The first interval lies below all candidates. The others have one each, of the same mass.
+        probabilities = permute_and_flip(tilt[:, 1:])
+        with np.errstate(divide="ignore"):
+            tilt[:, 1:] = np.log(probabilities) - rows.log_base[1:]
+        tilt[:, 0] = -np.inf
+        return tilt, np.zeros(tilt.shape[0]), probabilities @ distances[1:]
     # Step 4. Invariant: the largest mass of each subsample is exp(0) = 1. Without that, all masses would underflow to 0
     # at a large epsilon.
     log_masses = tilt + rows.log_base
@@ -392,7 +380,7 @@ def _tilt(
     masses = np.exp(log_masses, out=log_masses)
     total = masses.sum(axis=1)
     # Step 6 for the error: F is constant on each interval, so that the expectation is a sum over intervals.
-    errors = (masses @ np.abs(rows.share_below - problem.quantile)) / total
+    errors = (masses @ distances) / total
     return tilt, largest + np.log(total), errors
 
 
@@ -408,7 +396,7 @@ def check_bound(weighting: WeightKind, bound: float) -> None:
 def compute_outputs(
     problem: QuantileProblem, quantiles: npt.ArrayLike, weighting: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
-    """Return the distributions of several quantiles at once, epsilon split evenly (basic composition).
+    """Return the distributions of several quantiles at once, epsilon divided as the program does.
 
     Args:
         problem: The question; its own ``quantile`` does not matter, its epsilon is for all together.
@@ -426,7 +414,7 @@ def compute_outputs(
 
 
 def split_epsilon(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
-    """Return the questions for several quantiles of the same rows, epsilon split evenly."""
+    """Return the questions for several quantiles of the same rows, epsilon divided as the program does."""
     levels = np.asarray(quantiles, dtype=np.float64)
-    epsilon = problem.epsilon / levels.size
+    epsilon = divide_epsilon(problem.program, problem.epsilon, levels.size)
     return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in levels]

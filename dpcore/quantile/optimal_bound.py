@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dpcore.common import weights, wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
+from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
@@ -27,6 +28,7 @@ from dpcore.quantile.mechanism import (
     standard_error,
     subsample_errors,
 )
+from dpcore.quantile.programs import BIGQUERY_ROWS
 from dpcore.quantile.rows import WeightKind
 
 ALL_CAPS = 200
@@ -71,7 +73,8 @@ def rank_errors(
 ) -> RankErrors:
     """Compute E|F(answer) - q| at each bound; each costs a pass over the rows, caps one per subsample.
 
-    Exact for smooth weights; for caps the average over the problem's subsamples, each exact, the same for all caps.
+    Exact for smooth weights; for caps the average over the problem's subsamples, each exact, the same for all caps. Of
+    a tree the average over simulated releases, with the same noise for all caps.
 
     Args:
         problem: The question.
@@ -109,7 +112,7 @@ class QuantileChoice:
         rank_error: E|F(answer) - q| there; for a cap on subsamples that it was not picked on.
         standard_error: Standard error of ``rank_error`` over the subsamples of a cap; 0 where none matters, NaN
             with one.
-        subsamples: Number of subsamples that ``rank_error`` is averaged over; 1 where none matters.
+        subsamples: Number of subsamples, or of simulated releases, that ``rank_error`` is averaged over; 1 if exact.
         unbounded_rank_error: The same with no bound, all rows weighing the same.
         certificate: A lower bound only where every cap was tried, and then for the average over the subsamples of
             the search; otherwise none is claimed.
@@ -170,6 +173,8 @@ def best_bound(
         return rank_errors(searched, weighting, bounds, report, should_stop, quantiles)
 
     grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, num_points)
+    if problem.program is Program.BIGQUERY:
+        grid, tries_all = np.array([float(BIGQUERY_ROWS)]), True
     # The unbounded case first: it is there whenever anything is.
     errors = coarse = evaluate(grid[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
@@ -183,12 +188,12 @@ def best_bound(
             errors = coarse.with_more(evaluate(finer, 0.5))
     if not errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
         errors = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
-    choice = _build_choice(weighting, errors, tries_all, searched.rows.subsamples_for(weighting, low))
+    choice = _build_choice(searched, weighting, errors, tries_all)
     if weighting is WeightKind.SMOOTH:
         return choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
     winner = rank_errors(problem, weighting, choice.bound, quantiles=quantiles)
-    subsamples = problem.rows.subsamples_for(weighting, choice.bound)
+    subsamples = problem.count_trials(weighting, choice.bound)
     note = f" The error is the average over {subsamples:,} other ones." if subsamples > 1 else ""
     return replace(
         choice,
@@ -205,8 +210,9 @@ def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int)
 
 
 def _build_choice(
-    weighting: WeightKind, errors: RankErrors, tries_all: bool, num_subsamples: int
+    problem: QuantileProblem, weighting: WeightKind, errors: RankErrors, tries_all: bool
 ) -> QuantileChoice:
+    num_subsamples = problem.count_trials(weighting, float(errors.bounds.min()))
     best_index = int(np.argmin(errors.rank_error))
     error, count = float(errors.rank_error[best_index]), errors.bounds.size
     is_proved = tries_all and not errors.cancelled
@@ -221,8 +227,8 @@ def _build_choice(
         stop_reason = "Exact: there is only one bound to try."
     argument = "every bound was tried"
     if num_subsamples > 1:
-        stop_reason += f" All used the same {num_subsamples:,} subsamples."
-        argument = f"{argument}, for the average over {num_subsamples:,} subsamples alone"
+        stop_reason += f" All used the same {num_subsamples:,} {problem.trial_name}s."
+        argument = f"{argument}, for the average over {num_subsamples:,} {problem.trial_name}s alone"
     if not is_proved:
         argument = "only some bounds were tried"
     return QuantileChoice(

@@ -20,16 +20,19 @@ from dpcore.common.parameters import (
     of_data,
     of_values,
     own_bound,
+    program_choice,
     public,
     range_end,
 )
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.mechanism import user_reach
 from dpcore.quantile.optimal_bound import RankBound, trade_off_of
+from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon, lay_base
 from dpcore.quantile.rows import WeightKind
 
 MAX_QUANTILES = 5
@@ -68,6 +71,7 @@ PROTECTED = {
     Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
 }
 _BASE_FIELD = {"width": 174, "place": LINE}
+_WEIGHTED = ("program", WEIGHTED_PROGRAMS)
 NORMAL_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.NORMAL,))}
 HISTOGRAM_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.HISTOGRAM,))}
 """Options of the fields of a base distribution."""
@@ -91,14 +95,19 @@ class QuantileParameters(Parameters):
 
     quantiles: str = public.text("0.5", "Quantiles", placeholder="0.5", width=88, place=LINE)
     """Up to five numbers between 0 and 1, such as 0.25, 0.5, 0.75. They share ε evenly."""
-    weighting: Weighting = public.choice(Weighting.SMOOTH, "Rows of one user", name="the weights")
+    program: Program = program_choice(width=200, place=LINE)
+    """The errors are those of its mechanism, and *Code for your library* opens with it."""
+    weighting: Weighting = public.choice(
+        Weighting.SMOOTH, "Rows of one user", name="the weights", only_with=_WEIGHTED
+    )
     """Smooth weights keep all rows, and let those of a user above the bound count less. Bounded rows keep a random
-    subset."""
+    subset; libraries have these alone."""
     bound_from: BoundFrom = public.choice(BoundFrom.VALUES, "Bound from", name="the source of the bound")
     """The best bound for the values leaks unless they are public. The bound from counts is best for the paper's bound,
     which uses only the rows per user, α, β and γ."""
     base: BaseKind = public.choice(BaseKind.UNIFORM, "Base distribution ν", name="the base distribution")
-    """The distribution of the answer without data: no answer lies outside. Choose it without looking at the values."""
+    """The distribution of the answer without data: no answer lies outside. Choose it without looking at the values.
+    Programs use its range alone; four standard deviations around a normal."""
     # The numbers of the base should be public, but whoever sees the values may have read them off.
     # They go with a uniform base. A program may leave them out; the page asks for them.
     low: float | None = range_end(
@@ -128,9 +137,14 @@ class QuantileParameters(Parameters):
     )
     """Numbers from 0, with commas."""
     neighbours: Neighbours = public.choice(
-        Neighbours.REPLACE_VALUES, "What ε protects", PROTECTED, name="what epsilon protects"
+        Neighbours.REPLACE_VALUES,
+        "What ε protects",
+        PROTECTED,
+        name="what epsilon protects",
+        only_with=_WEIGHTED,
     )
-    """One user's values: rows per user are public. A user and all their rows: they are private, too."""
+    """One user's values: rows per user are public. A user and all their rows: they are private, too; so libraries
+    have it."""
     own_bound: float | None = own_bound("rows per user", placeholder="rows", width=180)
     """A bound that you use today."""
     # These three are chosen together. The tab on the base says what beta is on these values.
@@ -142,6 +156,13 @@ class QuantileParameters(Parameters):
     """The bound fails with probability at most 2γ."""
     population: bool = public.flag(False, "Distance to the population's quantile", place=TAB)
     """Adds the sampling error of the rows (claim 5)."""
+
+    def __post_init__(self) -> None:
+        # Links and calls may have been written for another program.
+        if isinstance(self.program, Program) and self.program not in WEIGHTED_PROGRAMS:
+            object.__setattr__(self, "weighting", Weighting.CAP)
+            object.__setattr__(self, "neighbours", Neighbours.ADD_OR_REMOVE_USER)
+        super().__post_init__()
 
     def _check_together(self, problems: Problems) -> None:
         self._check_quantiles(problems)
@@ -198,10 +219,16 @@ class QuantileParameters(Parameters):
     @property
     def answer_range(self) -> tuple[float, float] | None:
         """Return (lowest, highest) answer that can come out, or None if any can."""
-        if self.base is BaseKind.NORMAL:
+        if self.base is BaseKind.NORMAL and self.program is Program.BEST:
             return None
         edges = self.base_distribution().breaks
         return float(edges[0]), float(edges[-1])
+
+    @property
+    def base_range(self) -> tuple[float, float]:
+        """Return the ends of the base, or four standard deviations around a normal base."""
+        breaks, spread = self._base_of_line(1.0, 0.0).breaks, 4.0 * (self.spread or 0.0)
+        return float(breaks[0]) - spread, float(breaks[-1]) + spread
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -210,8 +237,18 @@ class QuantileParameters(Parameters):
 
     @property
     def epsilon_each(self) -> float:
-        """Return the even part of epsilon that each quantile takes."""
-        return self.epsilon / len(self.levels)
+        """Return the part of epsilon that each quantile takes."""
+        return divide_epsilon(self.program, self.epsilon, len(self.levels))
+
+    @property
+    def is_simulated(self) -> bool:
+        """Return True if the program's answers are simulated."""
+        return self.program in TREE_PROGRAMS
+
+    @property
+    def fixed_bound(self) -> float | None:
+        """Return the bound on rows that the program has built in, or None if it takes any."""
+        return float(BIGQUERY_ROWS) if self.program is Program.BIGQUERY else None
 
     @property
     def protects_users(self) -> bool:
@@ -236,7 +273,7 @@ class QuantileParameters(Parameters):
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
     def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
-        """Return the base distribution nu, or a poorer one.
+        """Return the base distribution nu, or the program's candidates over its range, or a poorer one.
 
         Args:
             stretch: How many times as wide it is made about its middle.
@@ -245,6 +282,16 @@ class QuantileParameters(Parameters):
         Raises:
             InvalidInput: The figures do not make a distribution.
         """
+        if self.program is Program.BEST:
+            return self._base_of_line(stretch, shift)
+        self._base_of_line(stretch, shift)  # It checks the figures.
+        low, high = self.base_range
+        midpoint, width = (low + high) / 2.0, high - low
+        ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
+        return lay_base(self.program, *ends)
+
+    def _base_of_line(self, stretch: float, shift: float) -> Base:
+        """Return the base distribution on the whole line; arguments as of `base_distribution`."""
         if self.base is BaseKind.NORMAL:
             assert self.center is not None
             assert self.spread is not None

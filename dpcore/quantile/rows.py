@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import enum
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +97,10 @@ class Rows:
         histogram: Rows per user.
         edges: Distinct values and breaks of the base, shape (k + 1,), from -inf to inf.
         log_base: Log base mass of each interval, shape (k,).
-        share_below: F on each interval, shape (k,).
+        share_below: F on each interval, shape (k,); at its lower end if the base is discrete.
+        rows_strictly_below: How many rows lie below the lower end of each interval; only of a discrete base, whose
+            candidates may tie with values.
+        ordered_values: The values, ascending, shape (n,).
         draws: Random orders of each user's rows, by which caps choose.
     """
 
@@ -104,7 +108,7 @@ class Rows:
         """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
         n, starts, per_user = self._count_users(values)
         order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
-        in_order = values.values[order]
+        self.ordered_values = in_order = values.values[order]
         row_ends = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
         distinct = in_order[row_ends]
         size_index = np.searchsorted(self.histogram.sizes, per_user)
@@ -112,6 +116,9 @@ class Rows:
         self.draws = Draws(starts, per_user, order, subsample, num_subsamples)
         rows_up_to = np.concatenate(([0], row_ends + 1))
         self._rows_below = rows_up_to[self._cut(distinct, base)]
+        self.rows_strictly_below = self._rows_below
+        if base.is_discrete:
+            self.rows_strictly_below = np.searchsorted(in_order, self.edges[:-1], side="left")
         self.share_below = self._rows_below / n
 
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
@@ -123,14 +130,15 @@ class Rows:
 
     def _cut(self, distinct: FloatArray, base: Base) -> IntArray:
         """Set the intervals with their base masses; return how many distinct values lie at or below each left end."""
-        self.edges = np.concatenate(([-np.inf], np.union1d(distinct, base.breaks), [np.inf]))
+        cuts = base.breaks if base.is_discrete else np.union1d(distinct, base.breaks)
+        self.edges = np.concatenate(([-np.inf], cuts, [np.inf]))
         self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
         return np.searchsorted(distinct, self.edges[:-1], side="right")
 
     def value_at(self, share: float) -> float:
         """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
-        k = int(np.searchsorted(self.share_below, share * (1.0 - SLACK)))
-        return float(self.edges[min(k, self.edges.size - 2)])
+        n = self.ordered_values.size
+        return float(self.ordered_values[min(max(math.ceil(share * (1.0 - SLACK) * n), 1), n) - 1])
 
     def with_draws(self, draws: Draws) -> Rows:
         """Return the same rows with these subsamples."""
@@ -146,22 +154,47 @@ class Rows:
         """Return W, which is the same in every subsample."""
         return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
 
-    def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
-        """Yield the rank on each interval for one bound, in blocks of shape (subsamples in the block, k)."""
+    @property
+    def has_ties(self) -> bool:
+        """Return True if a candidate of a discrete base equals a value."""
+        return self.rows_strictly_below is not self._rows_below and bool(
+            np.any(self.rows_strictly_below < self._rows_below)
+        )
+
+    def weighted_ranks(
+        self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
+    ) -> Iterator[FloatArray]:
+        """Yield the rank on each interval for one bound, in blocks of shape (subsamples in the block, k).
+
+        Args:
+            weighting: Smooth weights or a cap.
+            bound: The bound.
+            uncounted_share: The share of rows equal to a candidate that is not counted; 0 for smooth weights.
+        """
         sizes, subsamples = self.histogram.sizes.astype(np.float64), self.subsamples_for(weighting, bound)
-        count = self._size_index.size
         if subsamples == 1 and (weighting is WeightKind.SMOOTH or bound >= sizes[-1]):
             weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
             cumulated = np.concatenate(([0.0], np.cumsum(weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            yield (cumulated[self._rows_below] / cumulated[-1])[None, :]
-            return
+            blocks: Iterable[npt.NDArray[Any]] = (cumulated[None, :],)
+        else:
+            blocks = self.count_kept(bound)
+        for block in blocks:
+            below = np.take(block, self._rows_below, axis=1)
+            if uncounted_share > 0.0:
+                strictly_below = np.take(block, self.rows_strictly_below, axis=1)
+                below = below - uncounted_share * (below - strictly_below)
+            yield below / block[:, -1:]
+
+    def count_kept(self, bound: float) -> Iterator[npt.NDArray[np.int32]]:
+        """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""
+        count, subsamples = self._size_index.size, self.subsamples_for(WeightKind.CAP, bound)
         block = max(1, _SUBSAMPLE_CELLS // count)
         for first in range(0, subsamples, block):
             stop = min(first + block, subsamples)
             num_kept = np.zeros((stop - first, count + 1), dtype=np.int32)
             np.cumsum(self.draws.positions(first, stop) < bound, axis=1, out=num_kept[:, 1:])
-            yield np.take(num_kept, self._rows_below, axis=1) / num_kept[:, -1:]
+            yield num_kept
 
 
 class ThinRows(Rows):
@@ -188,7 +221,9 @@ class ThinRows(Rows):
         up_to = np.cumsum(np.bincount(few_index, minlength=few.size))
         self.share_below = np.concatenate(([0.0], up_to))[self._rows_below] / n
 
-    def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
+    def weighted_ranks(
+        self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
+    ) -> Iterator[FloatArray]:
         """See `Rows`."""
         if weighting is not WeightKind.SMOOTH:
             raise ValueError("a cap needs single rows")

@@ -35,8 +35,8 @@ class Draw:
     """Released coefficients as they were drawn, kept so that they are never drawn again unasked.
 
     Attributes:
-        question: Digest of the problem that they answer.
-        names: Of the coefficients, shape (num_features,).
+        problem_digest: Digest of the problem that they answer.
+        coefficient_names: Of the coefficients, shape (num_features,).
         release: The coefficients as they may be published, with epsilon, shape (num_features,).
         standard_errors: Of each, noise and sampling together, label unit / unit of the feature.
         half_widths: Of 95 % intervals, shape (num_features,).
@@ -68,9 +68,11 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
         InvalidInput: Not one number per row, or ``low`` not finite.
     """
     require.finite(low=low)
-    numeric = convert_labels(problem, labels)
+    numeric_labels = convert_labels(problem, labels)
     # One label must not decide whether there is a release; infinite ones go to the nearer end.
-    return np.where(np.isnan(numeric), float(low), np.clip(numeric, *_compute_interval(problem, low)))
+    return np.where(
+        np.isnan(numeric_labels), float(low), np.clip(numeric_labels, *_compute_interval(problem, low))
+    )
 
 
 def _compute_interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
@@ -98,23 +100,27 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
         InvalidInput: C and the interval reach beyond float64: judged by public figures alone.
     """
     low, high = _compute_interval(problem, low)
-    weights = np.abs(estimate.matrix)
+    absolute_weights = np.abs(estimate.matrix)
     with np.errstate(over="ignore"):
-        everybody = float(weights.sum())
+        total_weight = float(absolute_weights.sum())
     largest_label = max(abs(low), abs(high))
-    if not everybody * max(largest_label, 1.0) < sys.float_info.max / 4.0:
+    if not total_weight * max(largest_label, 1.0) < sys.float_info.max / 4.0:
         raise refuse(
             "the coefficients of the largest labels reach beyond float64",
             remedy="Express the labels or the features in another unit",
         )
-    terms = problem.num_features * problem.histogram.max_size
-    u, m, tiny = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
-    of_user = Fraction(problem.whitened.find_largest_user_weight(problem.whitened.sort_rows(weights)))
-    of_user *= 1 + 2 * u * terms
-    length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
-    user_change = of_user * (length + 2 * u * m) + terms * tiny
-    rounding = 2 * u * (1 + u) * m * Fraction(everybody) * (1 + 2 * u * weights.size) + tiny
-    return round_up_to_float(user_change + rounding)
+    num_terms = problem.num_features * problem.histogram.max_size
+    u, m, smallest_float = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
+    user_weight = Fraction(
+        problem.whitened.find_largest_user_weight(problem.whitened.sort_rows(absolute_weights))
+    )
+    user_weight *= 1 + 2 * u * num_terms
+    range_length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
+    user_change = user_weight * (range_length + 2 * u * m) + num_terms * smallest_float
+    rounding_error = (
+        2 * u * (1 + u) * m * Fraction(total_weight) * (1 + 2 * u * absolute_weights.size) + smallest_float
+    )
+    return round_up_to_float(user_change + rounding_error)
 
 
 def draw_coefficients(
@@ -145,12 +151,12 @@ def draw_coefficients(
     y = clip_labels(problem, labels, low)
     sensitivity = compute_sensitivity(problem, estimate, low)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
-    exact = [math.fsum(row * y) for row in estimate.matrix]
+    exact_coefficients = [math.fsum(row * y) for row in estimate.matrix]
     # From public figures: before anything is spent.
     standard_errors = np.sqrt(compute_variances(problem, estimate))
     half_widths = compute_half_widths(problem, estimate)
     release = release_laplace(
-        exact,
+        exact_coefficients,
         sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(_list_facts(epsilon)),
@@ -179,7 +185,7 @@ def compute_half_widths(
     return np.array([_solve_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
 
 
-def _solve_half_width(deviation: float, scale: float, outside: float) -> float:
+def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probability: float) -> float:
     """Return the x with P(|N(0, s^2) + Lap(b)| > x) = outside, from the closed form of the tail.
 
     For x > 0 and r = s/b,
@@ -188,26 +194,26 @@ def _solve_half_width(deviation: float, scale: float, outside: float) -> float:
     from scipy.optimize import brentq
     from scipy.special import erfcx, ndtr
 
-    s, b = deviation, scale
+    s, b = normal_deviation, laplace_scale
     # The sampling part is lost in float64 beside Lap(b), whose quantile is in closed form.
     if s <= 1e-9 * b:
-        return b * math.log(1.0 / outside)
+        return b * math.log(1.0 / tail_probability)
     r = s / b
 
-    def tilted(z: float) -> float:
+    def compute_tilted_tail(z: float) -> float:
         """exp(r^2/2 + r z) Phi(-z - r), where x = s z: the squares cancel before they overflow."""
         if z + r >= 0.0:
             return 0.5 * math.exp(-z * z / 2.0) * float(erfcx((z + r) / math.sqrt(2.0)))
         return math.exp(r * (r / 2.0 + z)) * float(ndtr(-z - r))
 
-    def tail_excess(x: float) -> float:
+    def compute_tail_excess(x: float) -> float:
         """Return P(|N + L| > x) minus ``outside``; it is 0 at the half-width."""
         z = x / s
-        return 2.0 * float(ndtr(-z)) + tilted(-z) - tilted(z) - outside
+        return 2.0 * float(ndtr(-z)) + compute_tilted_tail(-z) - compute_tilted_tail(z) - tail_probability
 
     # Chebyshev's inequality gives the upper end.
-    upper = math.sqrt((s * s + 2.0 * b * b) / outside)
-    return float(brentq(tail_excess, 0.0, upper, xtol=1e-12 * upper, rtol=1e-12))
+    upper_end = math.sqrt((s * s + 2.0 * b * b) / tail_probability)
+    return float(brentq(compute_tail_excess, 0.0, upper_end, xtol=1e-12 * upper_end, rtol=1e-12))
 
 
 def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
@@ -229,9 +235,9 @@ def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, disclosur
         "laplace_scale": estimate.noise.scale,
         "proved_relative_gap": estimate.certificate.relative_gap,
     }
-    content = io.BytesIO()
-    frame.to_parquet(content, index=False)
-    return content.getvalue()
+    parquet_buffer = io.BytesIO()
+    frame.to_parquet(parquet_buffer, index=False)
+    return parquet_buffer.getvalue()
 
 
 def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataFrame:
@@ -240,18 +246,18 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
     Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
     ``share`` (of all weights).
     """
-    weights, whitened = compute_user_weights(problem, estimate), problem.whitened
-    columns = {"rows": whitened.sizes, "weight": weights, "share": weights / weights.sum()}
-    users = problem.user_codes[whitened.order[whitened.starts]]
-    return pd.DataFrame(columns, index=pd.Index(users, name="user"))
+    user_weights, whitened = compute_user_weights(problem, estimate), problem.whitened
+    columns = {"rows": whitened.sizes, "weight": user_weights, "share": user_weights / user_weights.sum()}
+    user_codes = problem.user_codes[whitened.order[whitened.starts]]
+    return pd.DataFrame(columns, index=pd.Index(user_codes, name="user"))
 
 
-def make_distinct(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
+def make_distinct(names: Sequence[str], taken_names: tuple[str, ...]) -> list[str]:
     """Return the names of coefficients, with a word after those that are taken, repeated until all names differ."""
     distinct_names = []
     for name in names:
         new_name = name
-        while new_name in taken or (new_name != name and new_name in names):
+        while new_name in taken_names or (new_name != name and new_name in names):
             new_name = f"{new_name} (coefficient)"
         distinct_names.append(new_name)
     return distinct_names

@@ -49,7 +49,7 @@ class PricedEntries:
     Attributes:
         prices: G = A M, shape (n, d).
         multipliers: lambda, shape (m,).
-        entries: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
+        used_positions: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
         excesses: |G_ij| - lambda_l there, positive, shape (k,).
         reward: <M, E>.
         penalty: Q(M, lambda).
@@ -77,13 +77,15 @@ class PricedEntries:
     def sum_weighted_rows(self, whitened: Whitened, trade_off: float) -> FloatArray:
         """Return a^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
         d = self.prices.shape[1]
-        rows, columns = self.entries // d, self.entries % d
-        weights = self._compute_entry_weights(trade_off)
-        total = np.empty((d, d))
+        row_positions, column_indices = self.entries // d, self.entries % d
+        entry_weights = self._compute_entry_weights(trade_off)
+        weighted_sums = np.empty((d, d))
         for j in range(d):
-            in_column = np.flatnonzero(columns == j)
-            total[:, j] = whitened.rows[rows[in_column]].T @ weights[in_column]
-        return total
+            entries_in_column = np.flatnonzero(column_indices == j)
+            weighted_sums[:, j] = (
+                whitened.rows[row_positions[entries_in_column]].T @ entry_weights[entries_in_column]
+            )
+        return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:
         signs = np.sign(self.prices.ravel()[self.entries])
@@ -95,11 +97,11 @@ class _SortedPrices:
     """Prices that may exceed their user's multiplier, descending within each user.
 
     Attributes:
-        entries: Flat positions, shape (k,).
-        values: |G| there, shape (k,).
+        positions: Flat positions, shape (k,).
+        absolute_prices: |G| there, shape (k,).
         starts: Where each user's entries begin, shape (m,): every user has at least one.
-        sums: Sums of the values from the user's start, shape (k,).
-        breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
+        cumulated_prices: Sums of the values from the user's start, shape (k,).
+        breakpoints: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
     """
 
     entries: IntArray
@@ -113,38 +115,40 @@ class _SortedPrices:
         return np.diff(self.starts, append=self.values.size)
 
 
-def _sort_candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _SortedPrices:
+def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off: float) -> _SortedPrices:
     """Sort within users the entries that can matter; sorting all would cost most of the time.
 
     An upper bound on theta follows from lambda_l <= max |G| of the user, and at most theta below that
     maximum lies lambda_l. So what is further below never counts.
     """
-    d = sizes.shape[1]
-    largest = np.maximum.reduceat(sizes.ravel(), whitened.starts * d)
-    bound = trade_off * float(largest.sum())
+    d = absolute_prices.shape[1]
+    largest_prices = np.maximum.reduceat(absolute_prices.ravel(), whitened.starts * d)
+    largest_theta = trade_off * float(largest_prices.sum())
     # A little lower, so that rounding leaves out no entry that ties with the bound.
-    floor = np.maximum(largest - bound, 0.0) * (1.0 - 1e-12)
-    entries = np.flatnonzero((sizes >= floor[whitened.users, None]).ravel())
-    users = whitened.users[entries // d]
-    values = sizes.ravel()[entries]
-    order = np.lexsort((-values, users))
-    entries, values = entries[order], values[order]
-    starts = np.flatnonzero(np.diff(users, prepend=-1))
-    lengths = np.diff(starts, append=users.size)
-    totals = np.cumsum(values)
-    sums = totals - np.repeat(totals[starts] - values[starts], lengths)
-    ranks = np.arange(1, users.size + 1) - np.repeat(starts, lengths)
-    breaks = sums - ranks * values
-    breaks[starts] = -1.0  # The largest entry is always in.
-    return _SortedPrices(entries, values, starts, sums, breaks)
+    smallest_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
+    positions = np.flatnonzero((absolute_prices >= smallest_prices[whitened.users, None]).ravel())
+    users_of_entries = whitened.users[positions // d]
+    sorted_prices = absolute_prices.ravel()[positions]
+    order = np.lexsort((-sorted_prices, users_of_entries))
+    positions, sorted_prices = positions[order], sorted_prices[order]
+    starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
+    entries_per_user = np.diff(starts, append=users_of_entries.size)
+    running_totals = np.cumsum(sorted_prices)
+    cumulated_prices = running_totals - np.repeat(
+        running_totals[starts] - sorted_prices[starts], entries_per_user
+    )
+    ranks = np.arange(1, users_of_entries.size + 1) - np.repeat(starts, entries_per_user)
+    breakpoints = cumulated_prices - ranks * sorted_prices
+    breakpoints[starts] = -1.0  # The largest entry is always in.
+    return _SortedPrices(positions, sorted_prices, starts, cumulated_prices, breakpoints)
 
 
-def _compute_multipliers(entries: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
+def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
     """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    num_entries = np.add.reduceat((entries.breaks <= theta).astype(np.int64), entries.starts)
-    multipliers = (entries.sums[entries.starts + num_entries - 1] - theta) / num_entries
+    num_entries = np.add.reduceat((sorted_prices.breaks <= theta).astype(np.int64), sorted_prices.starts)
+    multipliers = (sorted_prices.sums[sorted_prices.starts + num_entries - 1] - theta) / num_entries
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / num_entries, 0.0)
 
 
@@ -159,10 +163,10 @@ def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_
     for _ in range(500):  # Finite by convexity; 5 to 15 in practice.
         value, slope = evaluate(theta)
         # A convex function lies above its tangents, so a step from the left never passes the root.
-        following = trade_off * (value - slope * theta) / (1.0 - trade_off * slope)
-        if not following > theta * (1.0 + 1e-15):
+        next_theta = trade_off * (value - slope * theta) / (1.0 - trade_off * slope)
+        if not next_theta > theta * (1.0 + 1e-15):
             break
-        theta = following
+        theta = next_theta
     return theta
 
 
@@ -175,15 +179,15 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
         m: M, multipliers of A^T W = E, shape (d, d), any finite matrix.
     """
     prices = whitened.rows @ m
-    entries = _sort_candidates(whitened, np.abs(prices), trade_off)
+    sorted_prices = _sort_candidates(whitened, np.abs(prices), trade_off)
 
-    def total(theta: float) -> tuple[float, float]:
-        multipliers, slopes = _compute_multipliers(entries, theta)
+    def sum_multipliers(theta: float) -> tuple[float, float]:
+        multipliers, slopes = _compute_multipliers(sorted_prices, theta)
         return float(multipliers.sum()), float(slopes.sum())
 
-    theta = find_root_from_left(total, trade_off)
-    multipliers, _ = _compute_multipliers(entries, theta)
-    excesses = entries.values - np.repeat(multipliers, entries.entries_per_user)
+    theta = find_root_from_left(sum_multipliers, trade_off)
+    multipliers, _ = _compute_multipliers(sorted_prices, theta)
+    excesses = sorted_prices.values - np.repeat(multipliers, sorted_prices.entries_per_user)
     is_used = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
     excesses = excesses[is_used]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
@@ -193,7 +197,7 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
     return PricedEntries(
         prices=prices,
         multipliers=multipliers,
-        entries=entries.entries[is_used],
+        entries=sorted_prices.entries[is_used],
         excesses=excesses,
         reward=float(np.vdot(m, whitened.target)),
         penalty=penalty,
@@ -212,7 +216,7 @@ class DualPoint:
         m: M, scaled by its best factor.
         priced: Prices and multipliers there.
         gradient: E - A^T W(M), shape (d, d).
-        missing: Its largest entry relative to the largest of E: 0 at the optimum.
+        relative_residual: Its largest entry relative to the largest of E: 0 at the optimum.
     """
 
     m: FloatArray
@@ -222,33 +226,37 @@ class DualPoint:
 
 
 def _sum_user_products(
-    rows: FloatArray, owners: IntArray, signs: FloatArray, weights: FloatArray
+    rows: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
 ) -> FloatArray:
     """Return sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
 
     Args:
         rows: Rows that any entry uses, shape (k, d), grouped by owner.
-        owners: Owner of each, ascending, shape (k,).
+        row_users: Owner of each, ascending, shape (k,).
         signs: -1, 0 or 1 per entry, shape (k, d).
-        weights: Per user, shape (m,); users with weight 0 are passed over.
+        user_weights: Per user, shape (m,); users with weight 0 are passed over.
     """
     d = rows.shape[1]
-    total = np.zeros((d * d, d * d))
-    weighted_rows = np.flatnonzero(weights[owners] > 0.0)
-    starts = weighted_rows[np.flatnonzero(np.diff(owners[weighted_rows], prepend=-1))]
-    per_chunk = max(CHUNK // (d * d), 1)
-    for first in range(0, starts.size, per_chunk):
-        begins = starts[first : first + per_chunk]
-        end = starts[first + per_chunk] if first + per_chunk < starts.size else owners.size
-        chunk_rows = np.arange(begins[0], end)
-        chunk_rows = chunk_rows[weights[owners[chunk_rows]] > 0.0]
-        chunk_starts = np.flatnonzero(np.diff(owners[chunk_rows], prepend=-1))
+    product_sum = np.zeros((d * d, d * d))
+    weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
+    first_rows = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
+    users_per_chunk = max(CHUNK // (d * d), 1)
+    for first in range(0, first_rows.size, users_per_chunk):
+        chunk_first_rows = first_rows[first : first + users_per_chunk]
+        chunk_end = (
+            first_rows[first + users_per_chunk]
+            if first + users_per_chunk < first_rows.size
+            else row_users.size
+        )
+        chunk_rows = np.arange(chunk_first_rows[0], chunk_end)
+        chunk_rows = chunk_rows[user_weights[row_users[chunk_rows]] > 0.0]
+        chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))
         u = np.empty((chunk_starts.size, d, d))
         for j in range(d):
             u[:, j] = np.add.reduceat(rows[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
-        flat = u.reshape(chunk_starts.size, d * d)
-        total += flat.T @ (flat * weights[owners[begins], None])
-    return total
+        flat_products = u.reshape(chunk_starts.size, d * d)
+        product_sum += flat_products.T @ (flat_products * user_weights[row_users[chunk_first_rows], None])
+    return product_sum
 
 
 def compute_hessian(whitened: Whitened, trade_off: float, priced: PricedEntries) -> FloatArray:
@@ -258,27 +266,31 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced: PricedEntries)
     p_l entries) and through theta, which all binding users share. A binding user with one entry cancels out.
     """
     d = priced.prices.shape[1]
-    used_rows, row = np.unique(priced.entries // d, return_inverse=True)
-    rows, owners = whitened.rows[used_rows], whitened.users[used_rows]
-    num_entries = np.bincount(owners[row], minlength=whitened.starts.size)
-    binding = (priced.multipliers > 0.0) & (num_entries > 0)
-    share = np.where(binding, 1.0 / np.maximum(num_entries, 1), 0.0)
+    used_rows, row_indices = np.unique(priced.entries // d, return_inverse=True)
+    rows, row_users = whitened.rows[used_rows], whitened.users[used_rows]
+    num_entries = np.bincount(row_users[row_indices], minlength=whitened.starts.size)
+    is_binding = (priced.multipliers > 0.0) & (num_entries > 0)
+    entry_shares = np.where(is_binding, 1.0 / np.maximum(num_entries, 1), 0.0)
     signs = np.zeros((used_rows.size, d))
-    signs[row, priced.entries % d] = np.sign(priced.prices.ravel()[priced.entries])
-    shared = (rows.T @ (signs * share[owners, None])).T.ravel()
+    signs[row_indices, priced.entries % d] = np.sign(priced.prices.ravel()[priced.entries])
+    shared_direction = (rows.T @ (signs * entry_shares[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared` still.
-    lone = binding & (num_entries == 1)
-    signs[lone[owners]] = 0.0
-    total = np.zeros((d * d, d * d))
+    has_single_entry = is_binding & (num_entries == 1)
+    signs[has_single_entry[row_users]] = 0.0
+    hessian = np.zeros((d * d, d * d))
     for j in range(d):
         a = rows[np.flatnonzero(signs[:, j])]
-        total[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
-    total -= _sum_user_products(rows, owners, signs, np.where(lone, 0.0, share))
+        hessian[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
+    hessian -= _sum_user_products(rows, row_users, signs, np.where(has_single_entry, 0.0, entry_shares))
     # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared, dM> / (1 +
     # a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
-    total += trade_off / (1.0 + trade_off * float(share.sum())) * np.outer(shared, shared)
-    return total
+    hessian += (
+        trade_off
+        / (1.0 + trade_off * float(entry_shares.sum()))
+        * np.outer(shared_direction, shared_direction)
+    )
+    return hessian
 
 
 def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
@@ -326,28 +338,32 @@ def ascend(
         if is_settled(point):
             break
         curvature = compute_hessian(whitened, trade_off, point.priced) / (2.0 * trade_off)
-        size = float(np.diag(curvature).max())
-        if not size > 0.0:  # One entry per user, all of them binding: nothing to learn from here.
+        largest_curvature = float(np.diag(curvature).max())
+        if (
+            not largest_curvature > 0.0
+        ):  # One entry per user, all of them binding: nothing to learn from here.
             break
-        higher = None
+        higher_point = None
         # Each try costs a pass over the data; twelve span as many orders of magnitude of damping.
         for _ in range(12):
-            damped = curvature + damping * size * np.eye(d * d)
+            damped_curvature = curvature + damping * largest_curvature * np.eye(d * d)
             # Columns of M one after the other, as the Hessian has them.
-            step = np.linalg.solve(damped, point.gradient.T.ravel()).reshape(d, d).T
+            step = np.linalg.solve(damped_curvature, point.gradient.T.ravel()).reshape(d, d).T
             # The quadratic model gains half of gradient times step, and more where it is damped.
-            hoped = float(np.vdot(point.gradient, step)) / 2.0
+            predicted_gain = float(np.vdot(point.gradient, step)) / 2.0
             next_point = _evaluate_dual(whitened, trade_off, point.m + step)
             gain = next_point.priced.lower_bound - point.priced.lower_bound
             # Where the dual no longer tells two points apart, its gradient still does.
-            rounded = abs(gain) <= 1e-12 * point.priced.lower_bound and next_point.missing < point.missing
-            if gain > 1e-4 * hoped > 0.0 or rounded:
-                higher = next_point
+            is_within_rounding = (
+                abs(gain) <= 1e-12 * point.priced.lower_bound and next_point.missing < point.missing
+            )
+            if gain > 1e-4 * predicted_gain > 0.0 or is_within_rounding:
+                higher_point = next_point
                 break
             damping *= 10.0
-        if higher is None:
+        if higher_point is None:
             break
         # As Levenberg and Marquardt: trust the quadratic model more where it kept its promise, less where not.
-        damping = max(damping / 10.0, 1e-14) if gain > 0.5 * hoped else damping * 2.0
-        point = higher
+        damping = max(damping / 10.0, 1e-14) if gain > 0.5 * predicted_gain else damping * 2.0
+        point = higher_point
     return point

@@ -117,41 +117,46 @@ def evaluate(
 
     Source: Epasto et al. 2020, algorithm 3 and theorem 6.
     """
-    expected = (problem.num_features, problem.num_rows)
-    if matrix.shape != expected:
-        raise refuse(f"the matrix must have shape {expected}; got {matrix.shape}")
+    expected_shape = (problem.num_features, problem.num_rows)
+    if matrix.shape != expected_shape:
+        raise refuse(f"the matrix must have shape {expected_shape}; got {matrix.shape}")
     if not np.all(np.isfinite(matrix)):
         raise refuse("the matrix must hold finite numbers")
     whitened = problem.whitened
     w = whitened.sort_rows(matrix)
-    largest = whitened.find_largest_user_weight(w)
-    noise = LaplaceNoise.for_release(problem.value_bound * largest, problem.epsilon)
-    sampling = problem.residual_variance * float(np.vdot(w, w))
-    privacy = problem.unit_noise * largest**2
+    largest_user_weight = whitened.find_largest_user_weight(w)
+    noise = LaplaceNoise.for_release(problem.value_bound * largest_user_weight, problem.epsilon)
+    sampling_variance = problem.residual_variance * float(np.vdot(w, w))
+    privacy_variance = problem.unit_noise * largest_user_weight**2
     # C X - I, each entry in the features' own units (root mean squares).
-    differences = (whitened.rows.T @ w - whitened.target).T @ whitened.triangle
-    infeasibility = float(np.max(np.abs(differences) * (whitened.units[:, None] / whitened.units)))
-    bound, argument = -math.inf, "this method does not claim to be the best"
+    differences = (whitened.rows.T @ w - whitened.target).T @ whitened.triangular_factor
+    infeasibility = float(
+        np.max(np.abs(differences) * (whitened.feature_scales[:, None] / whitened.feature_scales))
+    )
+    lower_bound, argument_text = -math.inf, "this method does not claim to be the best"
     if dual is not None:
-        bound, argument = compute_lower_bound(problem, dual), "a dual bound computed from the same data"
-    value = sampling + privacy
+        lower_bound, argument_text = (
+            compute_lower_bound(problem, dual),
+            "a dual bound computed from the same data",
+        )
+    total_variance = sampling_variance + privacy_variance
     # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
     if not infeasibility <= FEASIBILITY:
-        value, argument = math.inf, f"C X differs from I by {infeasibility:.1e}"
+        total_variance, argument_text = math.inf, f"C X differs from I by {infeasibility:.1e}"
     return LinearEstimate(
         matrix=matrix,
-        largest_user_weight=largest,
-        sampling_variance=sampling,
-        privacy_variance=privacy,
+        largest_user_weight=largest_user_weight,
+        sampling_variance=sampling_variance,
+        privacy_variance=privacy_variance,
         noise=noise,
         infeasibility=infeasibility,
-        certificate=Certificate(value, bound, argument),
+        certificate=Certificate(total_variance, lower_bound, argument_text),
         stop_reason=stop_reason,
         steps=steps,
     )
 
 
-def evaluate_repaired(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
+def evaluate_repaired_weights(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
     """Evaluate the nearest feasible C to sorted weights W, which claims no optimality."""
     return evaluate(problem, problem.whitened.restore_order(problem.whitened.repair(w)))
 
@@ -220,8 +225,8 @@ def compute_prediction_error(
         InvalidInput: The labels do not fit.
     """
     y = check_labels(problem, labels)
-    fitted = problem.features @ (estimate.matrix @ y)
-    return float(np.mean((y - fitted) ** 2)) + estimate.noise.variance * problem.mean_square
+    fitted_labels = problem.features @ (estimate.matrix @ y)
+    return float(np.mean((y - fitted_labels) ** 2)) + estimate.noise.variance * problem.total_mean_square
 
 
 def estimate_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -241,6 +246,6 @@ def estimate_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -
         elif x.shape[0] <= x.shape[1]:
             problems.add("the noise cannot be estimated: there are no more rows than features")
     # The fit does not depend on the units of the features, but what `lstsq` takes for rounding does.
-    scale = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
-    residuals = y - (x / scale) @ np.linalg.lstsq(x / scale, y, rcond=None)[0]
+    feature_scales = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
+    residuals = y - (x / feature_scales) @ np.linalg.lstsq(x / feature_scales, y, rcond=None)[0]
     return float(np.sum(residuals**2) / (x.shape[0] - x.shape[1]))

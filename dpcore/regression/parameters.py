@@ -139,9 +139,9 @@ class RegressionGenerator:
         with Problems() as problems:
             check_shared(problems, RegressionParameters, self)
             if not problems.entries and self.num_rows < 2 * self.num_features:
-                features = wording.counted(self.num_features, "feature")
-                needs = wording.agreeing(self.num_features, "needs", "need")
-                problems.add(f"{features} {needs} at least {2 * self.num_features} rows")
+                features_text = wording.counted(self.num_features, "feature")
+                verb_text = wording.agreeing(self.num_features, "needs", "need")
+                problems.add(f"{features_text} {verb_text} at least {2 * self.num_features} rows")
 
     @property
     def num_features(self) -> int:
@@ -157,8 +157,8 @@ class RegressionGenerator:
     def build_dataset(self) -> tuple[Dataset, FloatArray]:
         """Generate the table as a public data set, and return its true coefficients, too."""
         table = self.generate()
-        names = tuple(f"x{j + 1}" for j in range(self.num_features))
-        data = Dataset(
+        feature_names = tuple(f"x{j + 1}" for j in range(self.num_features))
+        dataset = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
             source=(
                 "Generated as in Epasto et al. 2020, appendix E.1.1: "
@@ -168,17 +168,20 @@ class RegressionGenerator:
             ),
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
-            table=LabelledRows(table.features, table.labels, table.user_codes, names, "y"),
+            table=LabelledRows(table.features, table.labels, table.user_codes, feature_names, "y"),
         )
-        return data, table.coefficients
+        return dataset, table.coefficients
 
 
 def round_outwards(low: float, high: float) -> tuple[float, float]:
     """Return an interval that contains [low, high], with ends of two significant digits and a positive length."""
-    largest = max(abs(low), abs(high))
-    unit = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest > 0.0 else 1.0
-    lower, upper = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
-    return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + unit:.6g}")
+    largest_end = max(abs(low), abs(high))
+    rounding_unit = 10.0 ** (math.floor(math.log10(largest_end)) - 1) if largest_end > 0.0 else 1.0
+    lower, upper = (
+        math.floor(low / rounding_unit) * rounding_unit,
+        math.ceil(high / rounding_unit) * rounding_unit,
+    )
+    return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + rounding_unit:.6g}")
 
 
 Kinds = tuple[FloatArray, IntArray, IntArray]
@@ -187,14 +190,14 @@ Kinds = tuple[FloatArray, IntArray, IntArray]
 
 def list_rows_of_example_1(g: int) -> Kinds:
     """Return example 1: one far point against many users with g rows, one with g rows against many with one."""
-    many = g * g
-    features = np.zeros((2 * many + 2, 2))
-    features[: many + 1, 0] = 1.0
+    num_light_users = g * g
+    features = np.zeros((2 * num_light_users + 2, 2))
+    features[: num_light_users + 1, 0] = 1.0
     features[0, 0] = g
-    features[many + 1 :, 1] = 1.0
-    counts = np.ones(2 * many + 2, dtype=np.int64)
-    counts[1 : many + 2] = g
-    return features, np.arange(2 * many + 2), counts
+    features[num_light_users + 1 :, 1] = 1.0
+    counts = np.ones(2 * num_light_users + 2, dtype=np.int64)
+    counts[1 : num_light_users + 2] = g
+    return features, np.arange(2 * num_light_users + 2), counts
 
 
 def list_rows_of_example_3(g: int) -> Kinds:
@@ -206,12 +209,12 @@ def list_rows_of_example_3(g: int) -> Kinds:
 
 def _problem(kinds: Kinds, value_bound: float, residual_variance: float) -> RegressionProblem:
     features, codes, counts = kinds
-    rows, owners = np.repeat(features, counts, axis=0), np.repeat(codes, counts)
-    return RegressionProblem(rows, owners, 2.0, value_bound, residual_variance)
+    rows, row_users = np.repeat(features, counts, axis=0), np.repeat(codes, counts)
+    return RegressionProblem(rows, row_users, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:
-    """Labels without noise: the best estimator has variance exactly 1 / (g^2 + 1)^2.
+    """Build example 1, labels without noise: the best estimator has variance exactly 1 / (g^2 + 1)^2.
 
     In the second direction g^2 + 1 users share a total of 1 at best, so t >= 1 / (g^2 + 1), and that much is
     more than enough in the first. Every cap costs at least 1 / (4 g^3).
@@ -268,12 +271,14 @@ def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     Source: Epasto et al. 2020, appendix E.1.1.
     """
     i = np.arange(1, num_rows + 1, dtype=np.float64)
-    law = i**-exponent
-    users = np.diff(np.round(np.cumsum(law * (num_rows / float(law @ i)))), prepend=0.0).astype(np.int64)
-    sizes = np.repeat(np.arange(1, num_rows + 1), users)
+    relative_counts = i**-exponent
+    users_by_size = np.diff(
+        np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i)))), prepend=0.0
+    ).astype(np.int64)
+    sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
     sizes = sizes[np.cumsum(sizes) <= num_rows]
-    remaining = num_rows - int(sizes.sum())
-    return np.append(sizes, remaining) if remaining else sizes
+    num_remaining_rows = num_rows - int(sizes.sum())
+    return np.append(sizes, num_remaining_rows) if num_remaining_rows else sizes
 
 
 def generate_table(
@@ -306,5 +311,5 @@ def generate_table(
     features = rng.standard_normal((num_rows, d))
     labels = features @ coefficients + label_noise * rng.standard_normal(num_rows)
     sizes = compute_zipf_sizes(num_rows, exponent)
-    owners = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
-    return GeneratedTable(features, labels, owners, coefficients)
+    user_codes = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
+    return GeneratedTable(features, labels, user_codes, coefficients)

@@ -36,15 +36,15 @@ class Whitened:
     """The problem as the solvers see it. Everything called W here is C^T in this order of rows.
 
     Attributes:
-        order: Positions in the original data of the sorted rows, shape (n,).
+        row_order: Positions in the original data of the sorted rows, shape (n,).
         starts: Where each user's rows begin, shape (m,).
         sizes: Rows of each user, shape (m,).
-        users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
-        rows: A, shape (n, d), with A^T A = n I.
-        target: E, shape (d, d): the constraint is A^T W = E.
-        triangle: R, shape (d, d).
-        units: Root mean square of each feature, shape (d,), in its unit.
-        condition: Condition number of X with its columns scaled to equal length; infinite where dependent.
+        row_users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
+        whitened_rows: A, shape (n, d), with A^T A = n I.
+        constraint_target: E, shape (d, d): the constraint is A^T W = E.
+        triangular_factor: R, shape (d, d).
+        feature_scales: Root mean square of each feature, shape (d,), in its unit.
+        condition_number: Condition number of X with its columns scaled to equal length; infinite where dependent.
     """
 
     order: IntArray
@@ -53,13 +53,13 @@ class Whitened:
     users: IntArray
     rows: FloatArray
     target: FloatArray
-    triangle: FloatArray
-    units: FloatArray
+    triangular_factor: FloatArray
+    feature_scales: FloatArray
     condition: float
 
-    def sum_per_user(self, per_row: FloatArray) -> FloatArray:
+    def sum_per_user(self, row_values: FloatArray) -> FloatArray:
         """Sum over each user's rows, shape (m, ...)."""
-        return np.asarray(np.add.reduceat(per_row, self.starts, axis=0))
+        return np.asarray(np.add.reduceat(row_values, self.starts, axis=0))
 
     def find_largest_user_weight(self, w: FloatArray) -> float:
         """Return the largest weight of a user, max_l sum_{i in S_l, j} |w_ij|."""
@@ -90,27 +90,27 @@ class Whitened:
         Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
         otherwise (or where they do not suffice) over all rows.
         """
-        missing = self.target - self.rows.T @ w
-        scale = np.maximum(np.abs(self.target).max(axis=0), np.finfo(float).tiny)
-        if float(np.max(np.abs(missing) / scale)) < 1e-6:
-            w = self._repair_on_support(w, missing)
-            missing = self.target - self.rows.T @ w
-            if float(np.max(np.abs(missing) / scale)) < 1e-13:
+        constraint_residual = self.target - self.rows.T @ w
+        column_scales = np.maximum(np.abs(self.target).max(axis=0), np.finfo(float).tiny)
+        if float(np.max(np.abs(constraint_residual) / column_scales)) < 1e-6:
+            w = self._repair_on_support(w, constraint_residual)
+            constraint_residual = self.target - self.rows.T @ w
+            if float(np.max(np.abs(constraint_residual) / column_scales)) < 1e-13:
                 return w
         # A^T A = n I: the pseudo-inverse of A^T is A / n.
         for _ in range(2):  # The second pass removes the rounding of the first.
             w = w + self.rows @ ((self.target - self.rows.T @ w) / self.rows.shape[0])
         return w
 
-    def _repair_on_support(self, w: FloatArray, missing: FloatArray) -> FloatArray:
+    def _repair_on_support(self, w: FloatArray, constraint_residual: FloatArray) -> FloatArray:
         w = w.copy()
         for j in range(w.shape[1]):
-            support = np.flatnonzero(w[:, j])
-            a = self.rows[support]
+            support_rows = np.flatnonzero(w[:, j])
+            a = self.rows[support_rows]
             for _ in range(2):
                 # The support may have too few independent rows: least squares then makes up what it can.
-                w[support, j] += a @ np.linalg.lstsq(a.T @ a, missing[:, j], rcond=1e-12)[0]
-                missing[:, j] = self.target[:, j] - a.T @ w[support, j]
+                w[support_rows, j] += a @ np.linalg.lstsq(a.T @ a, constraint_residual[:, j], rcond=1e-12)[0]
+                constraint_residual[:, j] = self.target[:, j] - a.T @ w[support_rows, j]
         return w
 
 
@@ -123,29 +123,29 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     starts = np.flatnonzero(np.diff(users, prepend=-1))
     units = _compute_root_mean_squares(features)
     q, r = np.linalg.qr(features[order] / (units * np.sqrt(n)))
-    singular = np.linalg.svd(r, compute_uv=False)
-    condition = float(singular[0] / singular[-1]) if singular[-1] > 0.0 else np.inf
+    singular_values = np.linalg.svd(r, compute_uv=False)
+    condition = float(singular_values[0] / singular_values[-1]) if singular_values[-1] > 0.0 else np.inf
     # Dependent columns are refused by their names once the problem is put together; until then there is no E.
-    inverse = np.linalg.inv(r) if condition < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
+    triangle_inverse = np.linalg.inv(r) if condition < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
     return Whitened(
         order=order,
         starts=starts,
         sizes=np.diff(starts, append=n),
         users=users,
         rows=q * np.sqrt(n),
-        target=np.ascontiguousarray((inverse / units[:, None]).T),
-        triangle=r * units,
-        units=units,
+        target=np.ascontiguousarray((triangle_inverse / units[:, None]).T),
+        triangular_factor=r * units,
+        feature_scales=units,
         condition=condition,
     )
 
 
 def _compute_root_mean_squares(features: FloatArray) -> FloatArray:
     """Return the root of the mean square of each column, without overflow; 1 for a column of zeros."""
-    largest = np.abs(features).max(axis=0)
-    largest = np.where(largest > 0.0, largest, 1.0)
-    mean_squares = np.mean((features / largest) ** 2, axis=0)
-    return np.asarray(largest * np.sqrt(np.where(mean_squares > 0.0, mean_squares, 1.0)))
+    largest_values = np.abs(features).max(axis=0)
+    largest_values = np.where(largest_values > 0.0, largest_values, 1.0)
+    mean_squares = np.mean((features / largest_values) ** 2, axis=0)
+    return np.asarray(largest_values * np.sqrt(np.where(mean_squares > 0.0, mean_squares, 1.0)))
 
 
 def find_dependent_columns(features: FloatArray) -> list[int]:
@@ -156,9 +156,11 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
         np.linalg.qr(features / _compute_root_mean_squares(features), mode="r"), mode="r", pivoting=True
     )
     diagonal = np.abs(np.diag(r))
-    small = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
-    small[-1] = True  # Asked only where the condition number is too large: the last pivot is one in any case.
-    return sorted(int(j) for j in pivots[small])
+    is_small = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
+    is_small[-1] = (
+        True  # Asked only where the condition number is too large: the last pivot is one in any case.
+    )
+    return sorted(int(j) for j in pivots[is_small])
 
 
 MAX_FEATURES = 50
@@ -207,9 +209,9 @@ class RegressionProblem(ByDigest):
             self._check_settings(problems)
         with problems:
             if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-                columns = ", ".join(names[j] for j in find_dependent_columns(self.features))
+                columns_text = ", ".join(names[j] for j in find_dependent_columns(self.features))
                 problems.add(
-                    f"the features are linearly dependent: {columns} can be written through the others",
+                    f"the features are linearly dependent: {columns_text} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
                 )
 
@@ -238,12 +240,14 @@ class RegressionProblem(ByDigest):
             InvalidInput: As for a new problem.
         """
         # What is cached goes along: all but the digest depends on features and owners alone.
-        new = copy.copy(self)
-        vars(new).update(epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance)
-        vars(new).pop("digest", None)
+        new_problem = copy.copy(self)
+        vars(new_problem).update(
+            epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance
+        )
+        vars(new_problem).pop("digest", None)
         with Problems() as problems:
-            new._check_settings(problems)
-        return new
+            new_problem._check_settings(problems)
+        return new_problem
 
     @property
     def num_rows(self) -> int:
@@ -271,9 +275,9 @@ class RegressionProblem(ByDigest):
         return self.residual_variance / self.unit_noise
 
     @property
-    def mean_square(self) -> float:
+    def total_mean_square(self) -> float:
         """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
-        return float(np.sum(self.whitened.units**2))
+        return float(np.sum(self.whitened.feature_scales**2))
 
     @cached_property
     def whitened(self) -> Whitened:
@@ -288,13 +292,13 @@ class RegressionProblem(ByDigest):
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 hash of the content, hexadecimal."""
-        content = hashlib.sha256(b"regression/1")
+        sha256 = hashlib.sha256(b"regression/1")
         # The shape too: bytes alone do not tell rows from columns.
         parameters = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)
-        content.update(repr((*parameters, self.feature_names)).encode())
-        content.update(self.features.tobytes())
-        content.update(self.user_codes.tobytes())
-        return content.hexdigest()
+        sha256.update(repr((*parameters, self.feature_names)).encode())
+        sha256.update(self.features.tobytes())
+        sha256.update(self.user_codes.tobytes())
+        return sha256.hexdigest()
 
 
 def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:

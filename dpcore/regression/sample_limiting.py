@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced, rank_within_users
-from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired_weights
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
@@ -32,15 +32,15 @@ class CapDraws:
 
     Attributes:
         caps: Ascending, shape (k,).
-        squares: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
-        largest_squared: (max_l sum |c|)^2, shape (draws, k), same unit.
-        fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
+        squared_weights: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
+        squared_largest_weights: (max_l sum |c|)^2, shape (draws, k), same unit.
+        fit_errors: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
             Computed from private labels.
     """
 
     caps: IntArray
     squares: FloatArray
-    largest_squared: FloatArray
+    squared_largest_weights: FloatArray
     fit: FloatArray
 
     @property
@@ -60,22 +60,22 @@ class CapCurve:
 
     Attributes:
         caps: Ascending, shape (k,).
-        num_used: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
-        rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
-        sampling_variance: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
-        privacy_variance: Mean over draws, same unit.
-        prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
+        num_full_rank: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
+        num_rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
+        sampling_variances: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
+        privacy_variances: Mean over draws, same unit.
+        prediction_errors: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
-        prediction_noise: The part of it that is privacy noise.
+        prediction_noises: The part of it that is privacy noise.
     """
 
     caps: IntArray
-    num_used: IntArray
-    rank_deficient: IntArray
+    num_full_rank: IntArray
+    num_rank_deficient: IntArray
     sampling_variance: FloatArray
     privacy_variance: FloatArray
-    prediction_error: FloatArray
-    prediction_noise: FloatArray
+    prediction_errors: FloatArray
+    prediction_noises: FloatArray
 
     @property
     def variance(self) -> FloatArray:
@@ -85,15 +85,15 @@ class CapCurve:
     @property
     def has_estimate(self) -> npt.NDArray[np.bool_]:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
-        return np.asarray((self.rank_deficient == 0) & (self.num_used > 0))
+        return np.asarray((self.num_rank_deficient == 0) & (self.num_full_rank > 0))
 
     def get_errors(self, target: ErrorTarget) -> FloatArray:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
-        return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
+        return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
 
     def list_errors(self, index: int) -> list[float]:
         """Return total variance, privacy variance and prediction error of the cap at a position."""
-        return [float(c[index]) for c in (self.variance, self.privacy_variance, self.prediction_error)]
+        return [float(c[index]) for c in (self.variance, self.privacy_variance, self.prediction_errors)]
 
     def find_best(self, target: ErrorTarget) -> int:
         """Return the position of the cap of least error, of those that never lost rank.
@@ -116,11 +116,11 @@ class CapCurve:
 
 def solve_least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
     """Return W of ordinary least squares, rows (rows^T rows)^-1 E, or None if the rows are linearly dependent."""
-    gram = rows.T @ rows
-    eigenvalues = np.linalg.eigvalsh(gram)
+    gram_matrix = rows.T @ rows
+    eigenvalues = np.linalg.eigvalsh(gram_matrix)
     if not eigenvalues[0] > DEPENDENT * eigenvalues[-1]:
         return None
-    return np.asarray(rows @ np.linalg.solve(gram, target))
+    return np.asarray(rows @ np.linalg.solve(gram_matrix, target))
 
 
 def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
@@ -141,23 +141,23 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     """
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
-    rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
-    weights = solve_least_squares(whitened.rows[rows], whitened.target)
-    if weights is None:
-        bound = wording.counted(max_contributions, "row")
-        message = f"with at most {bound} per user, this draw's rows are linearly dependent"
+    kept_rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
+    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.target)
+    if kept_weights is None:
+        bound_text = wording.counted(max_contributions, "row")
+        message = f"with at most {bound_text} per user, this draw's rows are linearly dependent"
         raise refuse(message, "", "Raise the bound, or draw again")
     w = np.zeros(whitened.rows.shape)
-    w[rows] = weights
-    return evaluate_repaired(problem, w)
+    w[kept_rows] = kept_weights
+    return evaluate_repaired_weights(problem, w)
 
 
 def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
     """Return the caps to try: ascending, the largest user's size among them."""
-    largest = problem.histogram.max_size
+    largest_size = problem.histogram.max_size
     if not caps:
-        return np.unique(np.round(log_spaced(1.0, float(largest), 25)).astype(np.int64))
-    return np.unique(np.minimum(np.array((*caps, largest), dtype=np.int64), largest))
+        return np.unique(np.round(log_spaced(1.0, float(largest_size), 25)).astype(np.int64))
+    return np.unique(np.minimum(np.array((*caps, largest_size), dtype=np.int64), largest_size))
 
 
 def try_caps(
@@ -187,63 +187,65 @@ def try_caps(
     tried_caps = _list_caps(problem, caps)
     costs = np.full((num_draws, tried_caps.size, 3), np.nan)
     costs[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
-    for number in range(num_draws):
-        ranks = draw_ranks(problem.whitened, number)
+    for draw_index in range(num_draws):
+        ranks = draw_ranks(problem.whitened, draw_index)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
-                return CapDraws(tried_caps, *np.moveaxis(costs[:number], 2, 0))
-            costs[number, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), y)
-        progress((number + 1) / num_draws)
+                return CapDraws(tried_caps, *np.moveaxis(costs[:draw_index], 2, 0))
+            costs[draw_index, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), y)
+        progress((draw_index + 1) / num_draws)
     return CapDraws(tried_caps, *np.moveaxis(costs, 2, 0))
 
 
 def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
-    """Compute the variances of the caps of a study, under a question on the same features and owners.
+    """Average the variances and errors of each cap over draws, for a problem on the same features and owners.
 
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
     """
-    sampling = problem.residual_variance * draws.squares
-    privacy = problem.unit_noise * draws.largest_squared
-    has_rank = ~np.isnan(sampling)
-    num_used = has_rank.sum(axis=0)
+    sampling_variances = problem.residual_variance * draws.squares
+    privacy_variances = problem.unit_noise * draws.squared_largest_weights
+    has_rank = ~np.isnan(sampling_variances)
+    num_full_rank = has_rank.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
-    noise_effect = problem.mean_square / problem.num_features
-    noise = privacy * noise_effect
-    costs = np.stack((sampling, privacy, draws.fit + noise), axis=2)
+    noise_effect = problem.total_mean_square / problem.num_features
+    prediction_noises = privacy_variances * noise_effect
+    costs = np.stack((sampling_variances, privacy_variances, draws.fit + prediction_noises), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_used[:, None]
+        mean_costs = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_full_rank[:, None]
     return CapCurve(
         caps=draws.caps,
-        num_used=num_used,
-        rank_deficient=draws.squares.shape[0] - num_used,
-        sampling_variance=means[:, 0],
-        privacy_variance=means[:, 1],
-        prediction_error=means[:, 2],
-        prediction_noise=means[:, 1] * noise_effect,
+        num_full_rank=num_full_rank,
+        num_rank_deficient=draws.squares.shape[0] - num_full_rank,
+        sampling_variance=mean_costs[:, 0],
+        privacy_variance=mean_costs[:, 1],
+        prediction_errors=mean_costs[:, 2],
+        prediction_noises=mean_costs[:, 1] * noise_effect,
     )
 
 
 def _compute_costs(
-    problem: RegressionProblem, rows: IntArray, y: FloatArray | None
+    problem: RegressionProblem, kept_rows: IntArray, sorted_labels: FloatArray | None
 ) -> tuple[float, float, float]:
     """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened
-    kept_weights = solve_least_squares(whitened.rows[rows], whitened.target)
+    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.target)
     if kept_weights is None:
         return (np.nan, np.nan, np.nan)
-    per_user = np.bincount(whitened.users[rows], weights=np.abs(kept_weights).sum(axis=1))
-    error = np.nan
-    if y is not None:
+    user_weights = np.bincount(whitened.users[kept_rows], weights=np.abs(kept_weights).sum(axis=1))
+    fit_error = np.nan
+    if sorted_labels is not None:
         # X = A R.
-        fitted = whitened.rows @ (whitened.triangle @ (kept_weights.T @ y[rows]))
-        error = float(np.mean((y - fitted) ** 2))
-    return float(np.vdot(kept_weights, kept_weights)), float(per_user.max()) ** 2, error
+        fitted_labels = whitened.rows @ (
+            whitened.triangular_factor @ (kept_weights.T @ sorted_labels[kept_rows])
+        )
+        fit_error = float(np.mean((sorted_labels - fitted_labels) ** 2))
+    return float(np.vdot(kept_weights, kept_weights)), float(user_weights.max()) ** 2, fit_error
 
 
 def estimate_on_all_rows(problem: RegressionProblem) -> LinearEstimate:
-    """Ordinary least squares on all rows, noise for the user who moves it most."""
-    return evaluate_repaired(problem, problem.whitened.solve_least_squares())
+    """Return ordinary least squares on all rows, with noise for the user who moves it most."""
+    return evaluate_repaired_weights(problem, problem.whitened.solve_least_squares())
 
 
 def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
@@ -255,10 +257,10 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
         InvalidInput: The averages are linearly dependent.
     """
     whitened = problem.whitened
-    averages = whitened.sum_per_user(whitened.rows) / whitened.sizes[:, None]
-    weights = solve_least_squares(averages, whitened.target)
-    if weights is None:
-        users = wording.counted(problem.num_users, "user")
-        raise refuse(f"the averaged features of {users} are linearly dependent", "", "Use rows instead")
-    shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
-    return evaluate_repaired(problem, shared)
+    average_rows = whitened.sum_per_user(whitened.rows) / whitened.sizes[:, None]
+    user_weights = solve_least_squares(average_rows, whitened.target)
+    if user_weights is None:
+        users_text = wording.counted(problem.num_users, "user")
+        raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")
+    row_weights: FloatArray = np.repeat(user_weights / whitened.sizes[:, None], whitened.sizes, axis=0)
+    return evaluate_repaired_weights(problem, row_weights)

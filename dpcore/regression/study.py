@@ -64,26 +64,28 @@ def sweep_epsilon(
     """
     results: list[dict[str, float]] = []
     for epsilon in epsilons:
-        there = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
-        estimate = working_set.solve(there, TOLERANCE, should_stop=should_stop)
+        epsilon_problem = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
+        estimate = working_set.solve(epsilon_problem, TOLERANCE, should_stop=should_stop)
         if should_stop():
             break
-        caps = sample_limiting.average_draws(there, draws)
+        cap_curve = sample_limiting.average_draws(epsilon_problem, draws)
         errors = {
             "epsilon": epsilon,
             "ours_coefficients": estimate.variance,
-            "ours_predictions": compute_prediction_error(there, estimate, labels),
-            "best_cap_coefficients": float(caps.variance[caps.best]),
-            "best_cap_predictions": float(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]),
-            "no_cap_coefficients": float(caps.variance[-1]),
-            "no_cap_predictions": float(caps.prediction_error[-1]),
-            "best_cap": caps.max_contributions,
+            "ours_predictions": compute_prediction_error(epsilon_problem, estimate, labels),
+            "best_cap_coefficients": float(cap_curve.variance[cap_curve.best]),
+            "best_cap_predictions": float(
+                cap_curve.prediction_errors[cap_curve.find_best(ErrorTarget.PREDICTIONS)]
+            ),
+            "no_cap_coefficients": float(cap_curve.variance[-1]),
+            "no_cap_predictions": float(cap_curve.prediction_errors[-1]),
+            "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
         results.append(errors)
         progress(len(results) / len(epsilons))
-    names = results[0] if results else ("epsilon",)
-    return {name: np.array([result[name] for result in results], dtype=np.float64) for name in names}
+    column_names = results[0] if results else ("epsilon",)
+    return {name: np.array([result[name] for result in results], dtype=np.float64) for name in column_names}
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
@@ -119,17 +121,17 @@ OPEN = (
 
 
 @functools.lru_cache(maxsize=64)
-def compute_errors(rows: float, exponent: float, epsilon: float, seed: int) -> dict[str, float]:
+def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) -> dict[str, float]:
     """Return the expected squared error of the prediction by each method on generated data, label unit squared.
 
     σ² is the generator's own and B the range of the generated labels.
 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
-    generator = RegressionGenerator(num_rows=int(rows), exponent=exponent, seed=seed + 1)
+    generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
     table = generator.generate()
-    value_bound, variance = float(np.ptp(table.labels)), generator.label_noise**2
-    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, variance)
+    value_bound, residual_variance = float(np.ptp(table.labels)), generator.label_noise**2
+    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, residual_variance)
     return _compare_predictions(problem, table.labels)
 
 
@@ -141,9 +143,9 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
     Raises:
         InvalidInput: Features are linearly dependent.
     """
-    variance = estimate_residual_variance(rows.features, rows.labels)
+    residual_variance = estimate_residual_variance(rows.features, rows.labels)
     value_bound = float(np.abs(rows.labels).max())
-    problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
+    problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, residual_variance)
     return _compare_predictions(problem, rows.labels)
 
 
@@ -160,11 +162,11 @@ def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict
     return {key: float(columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
 
 
-def _compute_at_epsilons(rows: float, seed: int) -> dict[str, float]:
+def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
     return {
         f"{key}_{epsilon:g}": error
         for epsilon in PAPER_EPSILONS
-        for key, error in compute_errors(rows, EXPONENT, epsilon, seed).items()
+        for key, error in compute_errors(num_rows, EXPONENT, epsilon, seed).items()
     }
 
 

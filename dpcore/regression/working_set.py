@@ -39,12 +39,12 @@ class RestrictedSolution:
     """Solution of a restricted problem.
 
     Attributes:
-        w: W = C^T, sorted rows, zero outside the given entries, shape (n, d).
+        sparse_weights: W = C^T, sorted rows, zero outside the given entries, shape (n, d).
         dual: M, shape (d, d).
         multipliers: lambda of the users, 0 for those without entries, shape (m,).
     """
 
-    w: FloatArray
+    sparse_weights: FloatArray
     dual: FloatArray
     multipliers: FloatArray
 
@@ -76,41 +76,45 @@ def solve_restricted(
     n, d = whitened.rows.shape
     k = entries.size
     rows, columns = entries // d, entries % d
-    users, user_rank = np.unique(whitened.users[rows], return_inverse=True)
+    used_users, user_rank = np.unique(whitened.users[rows], return_inverse=True)
     # A^T W = E, column after column: line j d + r, one sparse column of d numbers per entry.
-    lines = columns[:, None] * d + np.arange(d)
-    picked = whitened.rows[rows] * signs[:, None]
-    equalities = csc_array((picked.ravel(), lines.ravel(), np.arange(k + 1) * d), shape=(d * d, k))
-    sums = csc_array((np.ones(k), (user_rank, np.arange(k))), shape=(users.size, k))
+    constraint_indices = columns[:, None] * d + np.arange(d)
+    signed_rows = whitened.rows[rows] * signs[:, None]
+    equalities = csc_array(
+        (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d), shape=(d * d, k)
+    )
+    user_sums = csc_array((np.ones(k), (user_rank, np.arange(k))), shape=(used_users.size, k))
     constraints = block_array(
         [
             [equalities, csc_array((d * d, 1))],
-            [sums, csc_array(np.full((users.size, 1), -1.0))],
+            [user_sums, csc_array(np.full((used_users.size, 1), -1.0))],
             [diags_array(np.full(k, -1.0)), csc_array((k, 1))],
         ],
         format="csc",
     )
-    limits = np.concatenate((whitened.target.T.ravel() / scale, np.zeros(users.size + k)))
-    curvature = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
+    right_sides = np.concatenate((whitened.target.T.ravel() / scale, np.zeros(used_users.size + k)))
+    quadratic_matrix = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
-    cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(users.size + k)]
-    solver = clarabel.DefaultSolver(curvature, np.zeros(k + 1), constraints, limits, cones, settings)
+    cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(used_users.size + k)]
+    solver = clarabel.DefaultSolver(
+        quadratic_matrix, np.zeros(k + 1), constraints, right_sides, cones, settings
+    )
     if should_stop is not never:
         solver.set_termination_callback(lambda _: should_stop())
     solution = solver.solve()
     v, z = np.array(solution.x), np.array(solution.z)
-    status = str(solution.status)
-    if "Infeasible" in status or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
-        return status
+    status_text = str(solution.status)
+    if "Infeasible" in status_text or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
+        return status_text
     w, multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
-    values = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
-    np.add.at(w, (rows, columns), signs * values * scale)
+    entry_sizes = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
+    np.add.at(w, (rows, columns), signs * entry_sizes * scale)
     # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
     # P x + A^T z = 0: for the equalities that is -M.
-    multipliers[users] = z[d * d : d * d + users.size] * scale
+    multipliers[used_users] = z[d * d : d * d + used_users.size] * scale
     dual = -z[: d * d].reshape(d, d).T * scale
     return RestrictedSolution(w, dual, multipliers)
 
@@ -170,18 +174,18 @@ class _Search:
         if value < self.value:
             self.best_w, self.value = w, value
 
-    def try_dual(self, m: FloatArray, priced: PricedEntries | None = None) -> PricedEntries:
+    def try_dual(self, m: FloatArray, priced_entries: PricedEntries | None = None) -> PricedEntries:
         """Price with M and keep it if its bound is the best."""
-        priced = price(self.whitened, self.trade_off, m) if priced is None else priced
-        if priced.lower_bound > self.bound:
-            self.best_dual, self.bound = m, priced.lower_bound
-        return priced
+        priced_entries = price(self.whitened, self.trade_off, m) if priced_entries is None else priced_entries
+        if priced_entries.lower_bound > self.bound:
+            self.best_dual, self.bound = m, priced_entries.lower_bound
+        return priced_entries
 
-    def record(self, entries: int) -> None:
+    def record(self, num_entries: int) -> None:
         """Add the present bounds to the steps, and call the listeners."""
-        unit = self.problem.unit_noise
+        unit_noise = self.problem.unit_noise
         seconds = time.perf_counter() - self.began
-        self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
+        self.steps.append(Step(seconds, unit_noise * self.value, unit_noise * self.bound, num_entries))
         self.progress(measure_progress(self.gap, self.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.is_proved:
             on_first, self.on_first = self.on_first, None
@@ -218,13 +222,13 @@ def solve(
     """
     search = _Search(problem, tolerance, progress, should_stop, on_first)
     search.record(search.best_w.size)
-    keys = _ascend_dual(search)
+    entry_codes = _ascend_dual(search)
     if search.is_proved:
         stop_reason = "The gap closed on the dual alone."
     elif search.should_stop():
         stop_reason = "Stopped: the best so far."
     else:
-        stop_reason = _grow_working_set(search, keys)
+        stop_reason = _grow_working_set(search, entry_codes)
     return search.build_estimate(stop_reason)
 
 
@@ -232,14 +236,14 @@ def _ascend_dual(search: _Search) -> IntArray:
     """Ascend the dual, smoothed less and less; returns the signed entries that the last points use."""
     whitened, a = search.whitened, search.trade_off
     m = search.best_dual
-    signed_entries: list[IntArray] = []
-    for level in _list_smoothings(a, whitened.starts.size):
-        exact = level == a
+    codes_by_smoothing: list[IntArray] = []
+    for smoothing in _list_smoothings(a, whitened.starts.size):
+        is_exact = smoothing == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
-        brief = not exact or a * whitened.starts.size < BRIEF_BELOW
-        steps = min(NEWTON_STEPS, BRIEF_STEPS) if brief else NEWTON_STEPS
+        is_brief = not is_exact or a * whitened.starts.size < BRIEF_BELOW
+        num_steps = min(NEWTON_STEPS, BRIEF_STEPS) if is_brief else NEWTON_STEPS
 
-        def settled(point: dual.DualPoint, exact: bool = exact) -> bool:
+        def is_settled(point: dual.DualPoint, exact: bool = is_exact) -> bool:
             if not exact:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
                 return point.missing < 1e-4 or search.should_stop()
@@ -250,25 +254,25 @@ def _ascend_dual(search: _Search) -> IntArray:
             search.record(point.priced.entries.size)
             return search.is_proved or search.should_stop()
 
-        latest = dual.ascend(whitened, level, m, steps, settled)
-        if not exact:
-            search.try_dual(latest.m)
-            search.try_primal(latest.priced.build_weights(level))
-            search.record(latest.priced.entries.size)
+        last_point = dual.ascend(whitened, smoothing, m, num_steps, is_settled)
+        if not is_exact:
+            search.try_dual(last_point.m)
+            search.try_primal(last_point.priced.build_weights(smoothing))
+            search.record(last_point.priced.entries.size)
         if search.is_proved or search.should_stop():
             break
-        signed_entries.append(_encode_used_entries(latest.priced))
-        m = latest.m
+        codes_by_smoothing.append(_encode_used_entries(last_point.priced))
+        m = last_point.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
-    return np.unique(np.concatenate((*signed_entries[-3:], np.empty(0, dtype=np.int64))))
+    return np.unique(np.concatenate((*codes_by_smoothing[-3:], np.empty(0, dtype=np.int64))))
 
 
 def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
     """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
-    levels = [share / num_users for share in SMOOTHING if share / num_users > trade_off]
-    if not levels or trade_off > levels[-1] / 10.0:
-        levels.append(trade_off)
-    return levels
+    smoothings = [share / num_users for share in SMOOTHING if share / num_users > trade_off]
+    if not smoothings or trade_off > smoothings[-1] / 10.0:
+        smoothings.append(trade_off)
+    return smoothings
 
 
 def _encode_used_entries(priced: PricedEntries) -> IntArray:
@@ -281,45 +285,54 @@ def _find_feasible_basis(search: _Search) -> IntArray:
 
     _, pivots = qr(search.whitened.rows.T, mode="r", pivoting=True)
     d = search.whitened.rows.shape[1]
-    basis = np.sort(pivots[:d])
-    w = np.linalg.solve(search.whitened.rows[basis].T, search.whitened.target)
+    basis_rows = np.sort(pivots[:d])
+    w = np.linalg.solve(search.whitened.rows[basis_rows].T, search.whitened.target)
     # With the signs of a solution, as the restricted problem holds every entry to its sign.
-    entries = (basis[:, None] * d + np.arange(d)).ravel()
+    entries = (basis_rows[:, None] * d + np.arange(d)).ravel()
     return _encode_entries(entries, np.asarray(w).ravel())
 
 
-def _grow_working_set(search: _Search, keys: IntArray) -> str:
+def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
     """Solve on the working set, price everything, let in what pays, until the gap closes."""
     whitened, a = search.whitened, search.trade_off
     # Without d independent rows the restricted problem could have no feasible point at all.
-    keys = np.union1d(keys, _find_feasible_basis(search))
+    entry_codes = np.union1d(entry_codes, _find_feasible_basis(search))
     for _ in range(ROUNDS):
-        if keys.size > MAX_WORKING_SET:
+        if entry_codes.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
-        scale = whitened.find_largest_user_weight(search.best_w)
-        entries = keys // 2
-        restricted = solve_restricted(
-            whitened, a, entries, np.where(keys % 2 == 1, 1.0, -1.0), scale, search.should_stop
+        largest_user_weight = whitened.find_largest_user_weight(search.best_w)
+        positions = entry_codes // 2
+        restricted_solution = solve_restricted(
+            whitened,
+            a,
+            positions,
+            np.where(entry_codes % 2 == 1, 1.0, -1.0),
+            largest_user_weight,
+            search.should_stop,
         )
-        if isinstance(restricted, RestrictedSolution):
-            search.try_primal(restricted.w)
-            priced = search.try_dual(restricted.dual)
+        if isinstance(restricted_solution, RestrictedSolution):
+            search.try_primal(restricted_solution.sparse_weights)
+            priced = search.try_dual(restricted_solution.dual)
             prices = priced.prices.ravel()
-        search.record(keys.size)
+        search.record(entry_codes.size)
         if search.is_proved:
             return "The gap closed."
         if search.should_stop():
             return "Stopped: the best so far."
-        if isinstance(restricted, str):
-            return f"The restricted problem could not be solved ({restricted}): the best so far."
+        if isinstance(restricted_solution, str):
+            return f"The restricted problem could not be solved ({restricted_solution}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
-        entering = np.union1d(_find_entering(search, prices, restricted.multipliers), priced.entries)
+        entering_positions = np.union1d(
+            _find_entering(search, prices, restricted_solution.multipliers), priced.entries
+        )
         # Entries are never dropped, so the working set cannot go round in circles.
-        following = np.union1d(keys, _encode_entries(entering, np.sign(prices[entering])))
-        if following.size == keys.size:
+        next_codes = np.union1d(
+            entry_codes, _encode_entries(entering_positions, np.sign(prices[entering_positions]))
+        )
+        if next_codes.size == entry_codes.size:
             return "No entry is left to let in: what remains of the gap is rounding."
-        keys = following
+        entry_codes = next_codes
     return "The limit of rounds was reached: the best so far."
 
 
@@ -327,10 +340,10 @@ def _find_entering(search: _Search, prices: FloatArray, multipliers: FloatArray)
     """Return the entries priced above their user's multiplier, of each user the `ENTERING` highest."""
     whitened = search.whitened
     d = whitened.rows.shape[1]
-    sizes = np.abs(prices)
-    paying = np.flatnonzero(sizes > np.repeat(multipliers, whitened.sizes * d))
-    users = whitened.users[paying // d]
-    return paying[rank_within_users(users, -sizes[paying]) < ENTERING]
+    absolute_prices = np.abs(prices)
+    paying_positions = np.flatnonzero(absolute_prices > np.repeat(multipliers, whitened.sizes * d))
+    users = whitened.users[paying_positions // d]
+    return paying_positions[rank_within_users(users, -absolute_prices[paying_positions]) < ENTERING]
 
 
 def _encode_entries(entries: IntArray, signs: FloatArray) -> IntArray:
@@ -363,27 +376,29 @@ def solve_with_cvxpy(
     cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
     n, d = problem.features.shape
     whitened = problem.whitened
-    users = np.empty(n, dtype=np.int64)
-    users[whitened.order] = whitened.users
-    owns = csr_array((np.ones(n), (np.arange(n), users)), shape=(n, problem.num_users))
+    original_users = np.empty(n, dtype=np.int64)
+    original_users[whitened.order] = whitened.users
+    ownership_matrix = csr_array((np.ones(n), (np.arange(n), original_users)), shape=(n, problem.num_users))
     c = cp.Variable((d, n))
-    unbiased = c @ problem.features == np.eye(d)
-    largest = cp.max(cp.sum(cp.abs(c), axis=0) @ owns)
-    loss = problem.residual_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(largest)
-    question = cp.Problem(cp.Minimize(loss), [unbiased])
+    unbiasedness = c @ problem.features == np.eye(d)
+    largest_user_weight = cp.max(cp.sum(cp.abs(c), axis=0) @ ownership_matrix)
+    total_variance = problem.residual_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(
+        largest_user_weight
+    )
+    cvxpy_problem = cp.Problem(cp.Minimize(total_variance), [unbiasedness])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
         try:
-            question.solve(solver=solver, **solver_options)
+            cvxpy_problem.solve(solver=solver, **solver_options)
         except cp.SolverError as error:
             stop_reason = f"{solver} failed ({error}); ordinary least squares stands in."
         else:
-            stop_reason = f"{solver} ended with “{question.status}”."
+            stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
     weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
-    multipliers = np.zeros((d, d)) if unbiased.dual_value is None else np.asarray(unbiased.dual_value)
+    multipliers = np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
     w = whitened.repair(whitened.sort_rows(weights))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
-    dual = -whitened.triangle @ multipliers.T
+    dual = -whitened.triangular_factor @ multipliers.T
     return evaluate(problem, whitened.restore_order(w), dual, stop_reason)
 
 
@@ -392,12 +407,12 @@ def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never)
     importlib.import_module("cvxpy")  # Before its clock starts.
     _ = problem.whitened
 
-    def proof(estimate: LinearEstimate) -> tuple[Certificate, str]:
+    def get_proof(estimate: LinearEstimate) -> tuple[Certificate, str]:
         return estimate.certificate, estimate.stop_reason
 
-    own_result = solve_timed("Sweet Spot", lambda: proof(solve(problem, should_stop=should_stop)))
+    own_solved = solve_timed("Sweet Spot", lambda: get_proof(solve(problem, should_stop=should_stop)))
     if should_stop():
-        return (own_result,)
-    return own_result, solve_timed(
-        "CVXPY with Clarabel", lambda: proof(solve_with_cvxpy(problem, time_limit=60.0))
+        return (own_solved,)
+    return own_solved, solve_timed(
+        "CVXPY with Clarabel", lambda: get_proof(solve_with_cvxpy(problem, time_limit=60.0))
     )

@@ -117,7 +117,7 @@ class Report:
         disclosures += [answer.disclosure for _, answer in self.answers]
         disclosures += [figure.disclosure for figure in self.figures]
         # The file of the choice is as sensitive as the data.
-        disclosures += [self.disclosure] if self.answer.choice is not None else []
+        disclosures += [self.disclosure] if self.answer.write_choice is not None else []
         return Disclosure.PRIVATE in disclosures
 
 
@@ -257,7 +257,7 @@ def remove_private(report: Report) -> Report:
             # What stays are the assumptions, which hold no number of the data, and what was entered.
             answer = Answer("", "", (), answer.assumptions, Disclosure.PUBLIC, parameters=answer.parameters)
         elif report.disclosure is Disclosure.PRIVATE:
-            answer = replace(answer, choice=None)
+            answer = replace(answer, write_choice=None)
         answers.append((title, answer))
     omitted += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
@@ -322,7 +322,7 @@ SCHEMA = "sweetspot/report/1"
 
 def write_report_json(report: Report, created: datetime) -> str:
     """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
-    choice, methods = report.answer.choice, report.methods
+    choice, methods = report.answer.write_choice, report.methods
     return write_document(
         SCHEMA,
         made_at=created.isoformat(timespec="seconds"),

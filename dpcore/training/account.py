@@ -96,17 +96,17 @@ def draw_ranks(rows: ClassifierRows, seed: int, runs: Sequence[int]) -> IntArray
     """
     ranks = np.empty((rows.num_rows, len(runs)), dtype=np.int64)
     for run_index, run in enumerate(runs):
-        keys = np.random.default_rng([seed, 1, run]).random(rows.num_rows)
-        ranks[:, run_index] = rank_within_users(rows.users, keys)
+        random_keys = np.random.default_rng([seed, 1, run]).random(rows.num_rows)
+        ranks[:, run_index] = rank_within_users(rows.users, random_keys)
     return ranks
 
 
-def gradient_sensitivity(neighbours: Neighbours) -> float:
+def get_gradient_sensitivity(neighbours: Neighbours) -> float:
     """Return the sensitivity of the summed gradient in bounds: 1 where a user comes or goes, else 2."""
     return 1.0 if neighbours is Neighbours.ADD_OR_REMOVE_USER else 2.0
 
 
-def weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
+def compute_weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
     """Return the most that the sum of weights moves, in rows: 0 where it is public.
 
     A user weighs min(h, s) with s at least 1: a user who comes adds at most h; one who is replaced keeps at
@@ -127,11 +127,11 @@ class NoisePlan:
 
     Attributes:
         gradient: Standard deviation of the noise on each coordinate of a step's summed gradient (rows × clip).
-        weight: Of that on the sum of weights, in rows; 0 where the sum is public.
+        weight: Standard deviation of the noise on the sum of weights, in rows; 0 where the sum is public.
     """
 
-    gradient: float
-    weight: float
+    gradient_noise: float
+    weight_sum_noise: float
 
 
 def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
@@ -151,18 +151,20 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
         Gaussian; Doroshenko et al. 2022, by dp-accounting, where users are sampled.
     """
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
-    sensitivity = gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
-    weight = weight_sensitivity(mechanism.neighbours, bound)
-    share = WEIGHT_SHARE if weight else 0.0
+    sensitivity = get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
+    weight = compute_weight_sensitivity(mechanism.neighbours, bound)
+    weight_share = WEIGHT_SHARE if weight else 0.0
     # The whole (Δ/σ)² is 1 / unit_noise²: the steps take 1 - share of it, and the sum of weights the rest.
-    multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - share))
+    multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_share))
     if mechanism.sampled < 1.0:
-        weight_multiplier = unit_noise / math.sqrt(share) if weight else 0.0
+        weight_multiplier = unit_noise / math.sqrt(weight_share) if weight else 0.0
         multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, multiplier)
     # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
-        gradient=mechanism.user_share * (multiplier * sensitivity),
-        weight=mechanism.user_share * (unit_noise * weight / math.sqrt(share)) if weight else 0.0,
+        gradient_noise=mechanism.user_share * (multiplier * sensitivity),
+        weight_sum_noise=mechanism.user_share * (unit_noise * weight / math.sqrt(weight_share))
+        if weight
+        else 0.0,
     )
 
 
@@ -170,7 +172,7 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 def _find_sampled_multiplier(
     mechanism: Mechanism, weight_multiplier: float, multiplier_without_sampling: float
 ) -> float:
-    """Compute the least noise multiplier of a step, to 0.1 % and from above."""
+    """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up."""
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_step = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
 
@@ -183,8 +185,11 @@ def _find_sampled_multiplier(
     if compute_epsilon(multiplier_without_sampling) > mechanism.epsilon:
         return multiplier_without_sampling
     # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
-    start = max(mechanism.sampled, 0.05) * multiplier_without_sampling
-    return min(find_least_noise(compute_epsilon, mechanism.epsilon, start, 1e-3), multiplier_without_sampling)
+    first_multiplier = max(mechanism.sampled, 0.05) * multiplier_without_sampling
+    return min(
+        find_least_noise(compute_epsilon, mechanism.epsilon, first_multiplier, 1e-3),
+        multiplier_without_sampling,
+    )
 
 
 NUMBER_SHARE = 0.03
@@ -200,21 +205,22 @@ class RulePlan:
     Attributes:
         unit_noise: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
         gradient: Standard deviation of the noise of a step's summed gradient over the bound.
-        count: Of that on how many users are within the bound, less half of all; 0 where it is not asked.
-        number: Of that on the number of users; 0 where it is public.
+        count: Standard deviation of the noise on how many users are within the bound, less half of all; 0 where it is
+            not asked.
+        number: Standard deviation of the noise on the number of users; 0 where it is public.
     """
 
     unit_noise: float
-    gradient: float
-    count: float
-    number: float
+    gradient_noise: float
+    count_noise: float
+    num_users_noise: float
 
 
 def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, float, float]:
     """Return the shares of the budget, in (Δ/σ)²: all gradients, all counts, and the number of users."""
-    number = NUMBER_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
-    count = COUNT_SHARE if bound_follows else 0.0
-    return 1.0 - count - number, count, number
+    num_users_share = NUMBER_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
+    count_share = COUNT_SHARE if bound_follows else 0.0
+    return 1.0 - count_share - num_users_share, count_share, num_users_share
 
 
 def plan_rule_noise(mechanism: Mechanism, bound_follows: bool) -> RulePlan:
@@ -231,12 +237,12 @@ def plan_rule_noise(mechanism: Mechanism, bound_follows: bool) -> RulePlan:
     Source: Dong, Roth and Su 2022, corollary 3.3 (each mechanism may be chosen in the light of those before); Balle and
         Wang 2018, theorem 8.
     """
-    scale = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
-    unit_noise = gradient_sensitivity(mechanism.neighbours) * mechanism.user_share * scale
-    gradients, counts, number = split_budget(mechanism.neighbours, bound_follows)
+    noise_scale = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
+    unit_noise = get_gradient_sensitivity(mechanism.neighbours) * mechanism.user_share * noise_scale
+    gradient_share, count_share, num_users_share = split_budget(mechanism.neighbours, bound_follows)
     return RulePlan(
         unit_noise=unit_noise,
-        gradient=unit_noise * math.sqrt(mechanism.steps / gradients),
-        count=0.5 * unit_noise * math.sqrt(mechanism.steps / counts) if counts else 0.0,
-        number=unit_noise / math.sqrt(number) if number else 0.0,
+        gradient_noise=unit_noise * math.sqrt(mechanism.steps / gradient_share),
+        count_noise=0.5 * unit_noise * math.sqrt(mechanism.steps / count_share) if count_share else 0.0,
+        num_users_noise=unit_noise / math.sqrt(num_users_share) if num_users_share else 0.0,
     )

@@ -48,7 +48,7 @@ class StepSize(enum.Enum):
 
 
 def compute_noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
-    """Compute σ at the paper's δ.
+    """Compute σ, the noise of a step's gradient, at the paper's δ.
 
     Args:
         num_users: m.
@@ -57,8 +57,8 @@ def compute_noise_scale(num_users: int, lipschitz: float, epsilon: float) -> flo
 
     Source: Bassily, Smith, Thakurta 2014, algorithm 1, line 1.
     """
-    logs = math.log(num_users / DELTA) * math.log(1.0 / DELTA)
-    return math.sqrt(32.0 * logs) * lipschitz * num_users / epsilon
+    log_factor = math.log(num_users / DELTA) * math.log(1.0 / DELTA)
+    return math.sqrt(32.0 * log_factor) * lipschitz * num_users / epsilon
 
 
 def train_bassily(
@@ -68,7 +68,7 @@ def train_bassily(
     seed: int,
     runs: range,
     step_size: StepSize = StepSize.PRINTED,
-    share: float = 1.0,
+    step_share: float = 1.0,
 ) -> FloatArray:
     """Train several runs with the logistic loss, weights divided by their sum as in the paper.
 
@@ -79,15 +79,15 @@ def train_bassily(
         seed: Of all runs.
         runs: Their numbers.
         step_size: How η(t) is read.
-        share: Of the m² steps that are made, the last ones, above 0: η(t) goes on as if the others had been made.
+        step_share: Of the m² steps that are made, the last ones, above 0: η(t) goes on as if the others had been made.
 
     Returns:
         θ, shape (num_features, runs), the last iterate.
     """
     num_users, num_features, num_runs = rows.num_users, rows.num_features, len(runs)
-    total = float(rows.histogram.kept_rows(cell.bound))
+    weight_sum = float(rows.histogram.kept_rows(cell.bound))
     # No user has more rows than the largest: a bound above that changes nothing.
-    lipschitz = min(cell.bound, float(rows.sizes.max())) / total
+    lipschitz = min(cell.bound, float(rows.sizes.max())) / weight_sum
     sigma = compute_noise_scale(num_users, lipschitz, epsilon)
     radius = BOX * math.sqrt(num_features)
     if step_size is StepSize.PRINTED:
@@ -95,31 +95,33 @@ def train_bassily(
     else:
         first_rate = radius * (2.0 if step_size is StepSize.DIAMETER else 1.0)
     if cell.method is Method.CAP:
-        weights = (draw_ranks(rows, seed, runs) < cell.bound) / total
+        weights = (draw_ranks(rows, seed, runs) < cell.bound) / weight_sum
     else:
-        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None] / total
+        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None] / weight_sum
     order = np.argsort(rows.sizes, kind="stable")
     largest_size = int(rows.sizes[order[-1]])
     with np.errstate(divide="ignore"):
         max_slopes = 1.0 / rows.norms
     rng = np.random.default_rng([seed, 3, runs.start])
     theta = np.zeros((num_runs, num_features))
-    steps = num_users * num_users - 1
+    num_steps = num_users * num_users - 1
     # With one user there is no step: the model stays at 0.
-    num_made = min(max(round(steps * share), 1), steps)
+    num_steps_run = min(max(round(num_steps * step_share), 1), num_steps)
     row_positions = np.arange(largest_size)
     weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
-    for step in range(steps - num_made + 1, steps + 1):
+    for step in range(num_steps - num_steps_run + 1, num_steps + 1):
         users = rng.integers(0, num_users, num_runs)
         sizes = rows.sizes[users]
-        width = int(sizes.max())
+        largest_drawn_size = int(sizes.max())
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        row_indices = rows.starts[users][:, None] + np.minimum(row_positions[:width], sizes[:, None] - 1)
+        row_indices = rows.starts[users][:, None] + np.minimum(
+            row_positions[:largest_drawn_size], sizes[:, None] - 1
+        )
         signed_rows = rows.signed[row_indices]
         slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
         slopes = np.maximum(slopes, -max_slopes[row_indices]) * weights[row_indices, weight_columns]
-        slopes[row_positions[:width] >= sizes[:, None]] = 0.0
+        slopes[row_positions[:largest_drawn_size] >= sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
         noise = sigma * rng.standard_normal((num_runs, num_features))
         theta = np.clip(theta - first_rate / math.sqrt(step) * (num_users * gradient + noise), -BOX, BOX)
@@ -147,25 +149,27 @@ RUNS = 10
 
 
 def compute_losses(
-    rows: ClassifierRows, step_size: StepSize, bound: float, seed: int, share: float = 1.0
+    rows: ClassifierRows, step_size: StepSize, bound: float, seed: int, step_share: float = 1.0
 ) -> dict[str, float]:
-    """Compute the losses of weights and caps at one bound and every ε: median, least and most over readings.
+    """Return the mean loss over the runs at one bound, by ``weights_ε`` and ``cap_ε``; no cap stands for no bound.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
-    cells = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
+    cells_by_name = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
     if bound != NO_BOUND:
-        cells = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
-    means: dict[str, float] = {}
-    for epsilon, (key, cell) in itertools.product(WEIGHTS, cells.items()):
-        theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), step_size, share)
-        means[f"{key}_{epsilon}"] = float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
-    return means
+        cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
+    mean_losses: dict[str, float] = {}
+    for epsilon, (key, cell) in itertools.product(WEIGHTS, cells_by_name.items()):
+        theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), step_size, step_share)
+        mean_losses[f"{key}_{epsilon}"] = float(
+            compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean()
+        )
+    return mean_losses
 
 
 @functools.lru_cache(maxsize=4)
-def _rows(seed: int) -> ClassifierRows:
-    """Draw reviews; a rating above the median is 1."""
+def _draw_reviews(seed: int) -> ClassifierRows:
+    """Draw invented reviews whose label is 1 if the rating is above the median."""
     rows = simulate_drugs(seed, num_users=40, num_rows=240, largest=30)
     signs = np.where(rows.labels > np.median(rows.labels), 1.0, -1.0)
     return ClassifierRows(rows.features, signs, rows.users)
@@ -197,7 +201,7 @@ FIGURES = (
                 ("weights", "Weights", Style.SMOOTH, "circle", WEIGHTS),
             )
         ),
-        lambda bound, seed: compute_losses(_rows(seed), StepSize.DIAMETER, bound, seed),
+        lambda bound, seed: compute_losses(_draw_reviews(seed), StepSize.DIAMETER, bound, seed),
         10,
         "Other data and fewer users, so that only directions can be compared: small bounds are best, no bound is "
         "far worse, and between weights and caps there is little.",

@@ -26,7 +26,7 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.training.account import Method, gradient_sensitivity, plan_noise
+from dpcore.training.account import Method, get_gradient_sensitivity, plan_noise
 from dpcore.training.experiment import (
     FIRST_LOOK_ROWS,
     MAX_RUNS,
@@ -60,26 +60,26 @@ class BestBound:
 
 
 def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestBound | None:
-    """Find the best bound of a method on the users held out; None if it has no finished run.
+    """Find the bound of a method with the least loss on users held out, or take ``cell_index``; None without a run.
 
     Args:
         table: The finished runs.
         method: The method.
         cell_index: Position of the cell that is taken as the best; None for that of the smallest mean loss.
     """
-    cells = table.find_cells(method)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
+    cell_indices = table.find_cell_indices(method)
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means[cell_indices]
     if not np.isfinite(means).any():
         return None
-    position = int(np.nanargmin(means)) if cell_index is None else cells.tolist().index(cell_index)
+    position = int(np.nanargmin(means)) if cell_index is None else cell_indices.tolist().index(cell_index)
     is_near_optimal = means <= 1.05 * means[position]
-    low = high = position
-    while low > 0 and is_near_optimal[low - 1]:
-        low -= 1
-    while high < is_near_optimal.size - 1 and is_near_optimal[high + 1]:
-        high += 1
-    reaches = [table.experiment.cells[index].reach for index in cells]
-    return BestBound(int(cells[position]), reaches[low], reaches[high])
+    low_position = high_position = position
+    while low_position > 0 and is_near_optimal[low_position - 1]:
+        low_position -= 1
+    while high_position < is_near_optimal.size - 1 and is_near_optimal[high_position + 1]:
+        high_position += 1
+    reaches = [table.experiment.cells[index].reach for index in cell_indices]
+    return BestBound(int(cell_indices[position]), reaches[low_position], reaches[high_position])
 
 
 def plan_close_call(table: Table) -> Experiment | None:
@@ -88,26 +88,30 @@ def plan_close_call(table: Table) -> Experiment | None:
     Returns:
         The question for them, with noise of its own; None where the table is not finished, or nothing is open.
     """
-    adaptive = find_best(table, Method.FOLLOWED)
-    if adaptive is None or not table.is_finished:
+    adaptive_best = find_best(table, Method.FOLLOWED)
+    if adaptive_best is None or not table.is_finished:
         return None
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
-    least_cell, *_ = cells_by_loss = np.argsort(means).tolist()
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
+    least_loss_index, *_ = indices_by_loss = np.argsort(means).tolist()
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
-    comparisons = {cell_index: compare_losses(table, cell_index, least_cell) for cell_index in cells_by_loss}
-    undecided = [
-        cell_index for cell_index, (difference, error) in comparisons.items() if difference <= 2.0 * error
+    differences_by_index = {
+        cell_index: compare_losses(table, cell_index, least_loss_index) for cell_index in indices_by_loss
+    }
+    undecided_indices = [
+        cell_index
+        for cell_index, (difference, error) in differences_by_index.items()
+        if difference <= 2.0 * error
     ]
-    compared_cells = sorted({adaptive.cell_index, least_cell, *undecided[:CLOSE_CELLS]})
-    if len(compared_cells) < 2 or adaptive.cell_index not in undecided:
+    compared_indices = sorted({adaptive_best.cell_index, least_loss_index, *undecided_indices[:CLOSE_CELLS]})
+    if len(compared_indices) < 2 or adaptive_best.cell_index not in undecided_indices:
         return None
-    previous = table.experiment
+    previous_experiment = table.experiment
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
-    seed = (previous.seed + 1_000_003) % 2**31
-    runs = min(CLOSE_RUNS * previous.runs, MAX_RUNS)
-    cells = tuple(previous.cells[cell_index] for cell_index in compared_cells)
-    splits = tuple(_draw_more_splits(previous, seed, runs))
-    return Experiment(splits, previous.mechanism, cells, runs, seed)
+    seed = (previous_experiment.seed + 1_000_003) % 2**31
+    runs = min(CLOSE_RUNS * previous_experiment.runs, MAX_RUNS)
+    cells = tuple(previous_experiment.cells[cell_index] for cell_index in compared_indices)
+    splits = tuple(_draw_more_splits(previous_experiment, seed, runs))
+    return Experiment(splits, previous_experiment.mechanism, cells, runs, seed)
 
 
 def _draw_more_splits(
@@ -124,16 +128,16 @@ def _draw_more_splits(
     splits: list[tuple[ClassifierRows, ClassifierRows]] = []
     for split_index in range(min(CLOSE_SPLITS * len(experiment.splits), max_splits)):
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
-        order = np.random.default_rng([seed, 7, permutation_index]).permutation(rows.num_users)
+        user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
-        sides = np.delete(order, test_positions), order[test_positions]
-        train, test = (rows.select_users(np.sort(users)) for users in sides)
+        codes_by_side = np.delete(user_order, test_positions), user_order[test_positions]
+        train, test = (rows.select_users(np.sort(users)) for users in codes_by_side)
         splits.append((train, test))
     return splits
 
 
 def choose_answer(
-    table: Table, close_table: Table | None = None, choice_is_free: bool = False
+    table: Table, close_table: Table | None = None, choice_costs_no_privacy: bool = False
 ) -> BestBound | None:
     """Choose the method that answers, at its best bound; None before the first run.
 
@@ -144,31 +148,31 @@ def choose_answer(
         table: Of all methods.
         close_table: Of the question of `plan_close_call`, which then decides; with whatever runs are done of all its
             cells.
-        choice_is_free: The rows are public, so that a bound chosen by the curves costs nothing: what ``close_table``
-            finds best answers, by however little.
+        choice_costs_no_privacy: True if the rows are public, so that a bound chosen by the curves costs nothing:
+            what ``close_table`` finds best answers, by however little.
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
-        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
-        if not choice_is_free:
+        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).means))
+        if not choice_costs_no_privacy:
             decided_index = _choose_least_loss(close_table, range(len(close_cells)))
         cell = close_cells[decided_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_bounds = [find_best(table, method) for method in Method]
-    by_cell = {bound.cell_index: bound for bound in best_bounds if bound is not None}
-    return by_cell[_choose_least_loss(table, list(by_cell))] if by_cell else None
+    bounds_by_index = {bound.cell_index: bound for bound in best_bounds if bound is not None}
+    return bounds_by_index[_choose_least_loss(table, list(bounds_by_index))] if bounds_by_index else None
 
 
-def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
-    """Choose the cell of the smallest mean loss, or followed clipped sums if they are within one standard error."""
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
-    least_cell = min(cells, key=lambda cell_index: means[cell_index])
-    for cell_index in cells:
+def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
+    """Return the index of the cell of least mean loss, or of followed clipped sums if within one standard error."""
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
+    least_loss_index = min(cell_indices, key=lambda cell_index: means[cell_index])
+    for cell_index in cell_indices:
         if table.experiment.cells[cell_index].method is Method.FOLLOWED:
-            loss_difference, error = compare_losses(table, cell_index, least_cell)
+            loss_difference, error = compare_losses(table, cell_index, least_loss_index)
             # Without a standard error, the method that needs no choice answers.
-            return cell_index if not math.isfinite(error) or loss_difference <= error else least_cell
-    return least_cell
+            return cell_index if not math.isfinite(error) or loss_difference <= error else least_loss_index
+    return least_loss_index
 
 
 def compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
@@ -177,8 +181,10 @@ def compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[flo
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
     losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
-    difference = summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
-    return float(difference.mean), float(np.fmax(difference.standard_error, difference.split_error))
+    difference_summary = summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
+    return float(difference_summary.means), float(
+        np.fmax(difference_summary.standard_errors, difference_summary.split_error)
+    )
 
 
 def compare_with_guessing(table: Table, references: References, cell_index: int) -> SplitSummary:
@@ -186,14 +192,14 @@ def compare_with_guessing(table: Table, references: References, cell_index: int)
     experiment = table.experiment
     guessing_losses = select_score(references.guessing, Measure.LOSS, ScoreUnit.ROWS)
     losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index]
-    splits = np.arange(experiment.runs) % len(experiment.splits)
-    return summarise_splits(losses - guessing_losses[splits], experiment)
+    split_indices = np.arange(experiment.runs) % len(experiment.splits)
+    return summarise_splits(losses - guessing_losses[split_indices], experiment)
 
 
 def solve_linear_descent(
     eigenvalues: FloatArray, rate: float, num_steps: int, average: Average
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute b and Σ a_s² of the averaged iterate, for each eigenvalue λ of H.
+    """Return the share b of the start and the noise gain Σ a_s² in the averaged iterate, per eigenvalue λ of H.
 
     Args:
         eigenvalues: λ, shape (num_features,).
@@ -204,27 +210,32 @@ def solve_linear_descent(
     Returns:
         b, what is left of the start, and Σ_s a_s², each of shape (num_features,).
     """
-    factor = 1.0 - rate * eigenvalues[:, None]
+    contraction_factors = 1.0 - rate * eigenvalues[:, None]
     first_averaged = average.find_first_step(num_steps)
     num_averaged = num_steps - first_averaged + 1
-    powers = factor ** np.arange(num_steps + 1)
-    start_share = powers[:, first_averaged:].mean(axis=1)
+    factor_powers = contraction_factors ** np.arange(num_steps + 1)
+    start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
-    sums = np.concatenate((np.zeros((factor.size, 1)), np.cumsum(powers, axis=1)), axis=1)
+    power_sums = np.concatenate(
+        (np.zeros((contraction_factors.size, 1)), np.cumsum(factor_powers, axis=1)), axis=1
+    )
     step_numbers = np.arange(1, num_steps + 1)
-    later_sums = sums[:, num_steps - step_numbers + 1] - sums[:, np.maximum(first_averaged - step_numbers, 0)]
-    noise_weights = rate / num_averaged * later_sums
+    power_sums_after_step = (
+        power_sums[:, num_steps - step_numbers + 1]
+        - power_sums[:, np.maximum(first_averaged - step_numbers, 0)]
+    )
+    noise_weights = rate / num_averaged * power_sums_after_step
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
 
-def compute_public_hessian(rows: ClassifierRows, mechanism: Mechanism) -> FloatArray:
-    """Compute the eigenvalues of H if every row's loss has its largest curvature (p = ½ if logistic), ascending.
+def compute_public_eigenvalues(rows: ClassifierRows, mechanism: Mechanism) -> FloatArray:
+    """Compute the Hessian's eigenvalues, ascending, if every row's loss has its largest curvature (p = ½ if logistic).
 
     It needs features and no labels. If the features are private, so are the eigenvalues: ε does not cover a
     choice that rests on them.
     """
-    moment = rows.features.T @ rows.features / rows.num_rows
-    return np.asarray(np.maximum(np.linalg.eigvalsh(moment) * mechanism.loss.smoothness, 0.0))
+    moment_matrix = rows.features.T @ rows.features / rows.num_rows
+    return np.asarray(np.maximum(np.linalg.eigvalsh(moment_matrix) * mechanism.loss.smoothness, 0.0))
 
 
 def calibrate_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float:
@@ -236,11 +247,11 @@ def calibrate_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float:
     Returns:
         A; 0 where no feature varies.
     """
-    sampling, noise = calibrate_parts(eigenvalues, mechanism)
-    return sampling / noise if noise > 0.0 else 0.0
+    sampling_cost, noise_cost = calibrate_costs(eigenvalues, mechanism)
+    return sampling_cost / noise_cost if noise_cost > 0.0 else 0.0
 
 
-def calibrate_parts(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[float, float]:
+def calibrate_costs(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[float, float]:
     """Compute (a, b) of the expected excess (a Σ c² + b W²) / 2: the costs of sampling and of noise.
 
     As in `calibrate_trade_off`, whose A is a / b. The cost of stopping after so many steps depends on no bound.
@@ -250,29 +261,31 @@ def calibrate_parts(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[floa
     )
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     if mechanism.sampled < 1.0:  # The noise of a step over what takes part in it, in place of κ √T.
-        noise_of_step = plan_noise(mechanism, 1.0).gradient / mechanism.clip / mechanism.sampled
-        unit_noise = noise_of_step / math.sqrt(mechanism.steps)
-    noise_of_user = unit_noise * gradient_sensitivity(mechanism.neighbours) * mechanism.clip
+        step_noise = plan_noise(mechanism, 1.0).gradient_noise / mechanism.clip / mechanism.sampled
+        unit_noise = step_noise / math.sqrt(mechanism.steps)
+    user_noise = unit_noise * get_gradient_sensitivity(mechanism.neighbours) * mechanism.clip
     # With V = H every direction with any curvature costs 1, and less where the descent has not come to its end.
-    sampling = float(((1.0 - start_share) ** 2)[eigenvalues > 0.0].sum())
-    return sampling, noise_of_user**2 * mechanism.steps * float((eigenvalues * noise_gain).sum())
+    sampling_cost = float(((1.0 - start_share) ** 2)[eigenvalues > 0.0].sum())
+    return sampling_cost, user_noise**2 * mechanism.steps * float((eigenvalues * noise_gain).sum())
 
 
 def predict_excess(
-    histogram: ContributionHistogram, thresholds: FloatArray, cost_parts: tuple[float, float]
+    histogram: ContributionHistogram, thresholds: FloatArray, sampling_and_noise_costs: tuple[float, float]
 ) -> FloatArray:
     """Predict the expected excess of smooth weights, (a Σ c² + b W²) / 2, shape of ``thresholds``.
 
     Args:
         histogram: Rows of the users trained on.
         thresholds: h > 0 in rows per user; above the heaviest user's rows nothing changes.
-        cost_parts: (a, b) from `calibrate_parts`.
+        sampling_and_noise_costs: (a, b) from `calibrate_parts`.
     """
-    losses = weights.smooth_losses(
+    weight_losses = weights.smooth_losses(
         histogram, np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
     )
-    sampling, noise = cost_parts
-    return np.asarray(0.5 * (sampling * losses.squared_weights + noise * losses.largest_weight**2))
+    sampling_cost, noise_cost = sampling_and_noise_costs
+    return np.asarray(
+        0.5 * (sampling_cost * weight_losses.squared_weights + noise_cost * weight_losses.largest_weight**2)
+    )
 
 
 def compute_theorem_trade_off(

@@ -52,10 +52,10 @@ BLOCK = 200_000
 class _UserBlock:
     """A block of users with the sparse matrix from their rows' slopes to their sums, a line per user and feature."""
 
-    users: slice
-    rows: slice
-    owners: IntArray  # The position of each row's user in the block.
-    matrix: Any
+    user_slice: slice
+    row_slice: slice
+    user_positions: IntArray  # The position of each row's user in the block.
+    summing_matrix: Any
 
 
 def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
@@ -66,19 +66,21 @@ def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
     """
     from scipy.sparse import coo_array
 
-    starts = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK // num_runs, 1)))
-    cuts = np.unique(np.append(starts, rows.num_users)).tolist()
+    first_users = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK // num_runs, 1)))
+    user_cuts = np.unique(np.append(first_users, rows.num_users)).tolist()
     blocks = []
-    for first_user, last_user in itertools.pairwise(cuts):
+    for first_user, last_user in itertools.pairwise(user_cuts):
         first_row = int(rows.starts[first_user])
         row_slice = slice(first_row, int(rows.starts[last_user - 1] + rows.sizes[last_user - 1]))
-        owners = rows.users[row_slice] - first_user
+        user_positions = rows.users[row_slice] - first_user
         # One line per user and feature, with the signed feature of each of the user's rows.
-        lines = (owners[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
-        columns = np.repeat(np.arange(owners.size), rows.num_features)
-        shape = ((last_user - first_user) * rows.num_features, owners.size)
-        matrix = coo_array((rows.signed[row_slice].ravel(), (lines, columns)), shape=shape).tocsr()
-        blocks.append(_UserBlock(slice(first_user, last_user), row_slice, owners, matrix))
+        matrix_rows = (user_positions[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
+        matrix_columns = np.repeat(np.arange(user_positions.size), rows.num_features)
+        shape = ((last_user - first_user) * rows.num_features, user_positions.size)
+        summing_matrix = coo_array(
+            (rows.signed[row_slice].ravel(), (matrix_rows, matrix_columns)), shape=shape
+        ).tocsr()
+        blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_positions, summing_matrix))
     return blocks
 
 
@@ -97,28 +99,28 @@ everybody) to the bounded sum of gradients, shape of θ, and the number of users
 None."""
 
 
-def make_clipped_sums(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
-    """Make the function that clips each user's sum of gradients to the bound of its run, and counts users within."""
-    blocks, signed = _cut_into_blocks(rows, num_runs), rows.signed
+def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
+    """Return the function that sums users' gradients, each clipped to its run's bound, and counts users within it."""
+    blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed
 
-    def gradient(
-        theta: FloatArray, bounds: FloatArray, is_chosen: FloatArray | None = None
+    def sum_clipped_gradients(
+        theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        total, num_within = np.zeros_like(theta), np.zeros(theta.shape[1])
+        gradient_sum, num_within = np.zeros_like(theta), np.zeros(theta.shape[1])
         for block in blocks:
-            row_slopes = clip_slopes(rows, mechanism, signed[block.rows] @ theta, block.rows)
-            sums = (block.matrix @ row_slopes).reshape(-1, *theta.shape)
-            norms = np.sqrt(np.einsum("ukr,ukr->ur", sums, sums))
-            factors = bounds / np.maximum(norms, bounds)
+            row_slopes = clip_slopes(rows, mechanism, signed_rows[block.row_slice] @ theta, block.row_slice)
+            user_sums = (block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
+            norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
+            clip_factors = bounds / np.maximum(norms, bounds)
             is_within = norms <= bounds
-            if is_chosen is not None:
-                factors *= is_chosen[block.users]
-                is_within = is_within & (is_chosen[block.users] > 0.0)
+            if participation is not None:
+                clip_factors *= participation[block.user_slice]
+                is_within = is_within & (participation[block.user_slice] > 0.0)
             num_within += is_within.sum(axis=0)
-            total += signed[block.rows].T @ (row_slopes * factors[block.owners])
-        return total, num_within
+            gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_positions])
+        return gradient_sum, num_within
 
-    return gradient
+    return sum_clipped_gradients
 
 
 def choose_quantile(unit_noise: float, num_features: int, num_users: FloatArray) -> FloatArray:
@@ -163,35 +165,37 @@ def descend_by_rule(
     Returns:
         θ, shape (d, runs), and the bounds of the last step; None where it was stopped.
     """
-    target = choose_quantile(unit_noise, num_features, num_users)
+    target_quantiles = choose_quantile(unit_noise, num_features, num_users)
     stable_share = 1.0 if bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
     next_bounds = bounds
     if bound_follows:  # The first bound reads only the released number of users.
-        start = np.sqrt(num_users / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
-        next_bounds = np.clip(np.maximum(start, bounds), *BOUND_RANGE)
-    step_factors, weight = np.ones(bounds.size), np.zeros(bounds.size)
-    theta = previous = model = fading_mean = np.zeros((num_features, bounds.size))
+        first_bounds = np.sqrt(num_users / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
+        next_bounds = np.clip(np.maximum(first_bounds, bounds), *BOUND_RANGE)
+    step_factors, total_weights = np.ones(bounds.size), np.zeros(bounds.size)
+    theta = previous_theta = mean_theta = fading_mean = np.zeros((num_features, bounds.size))
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None
         bounds = next_bounds
-        extrapolated = theta + MOMENTUM * (theta - previous)
-        direction, share_within = take_direction(extrapolated, bounds, step)
+        extrapolated_theta = theta + MOMENTUM * (theta - previous_theta)
+        direction, shares_within = take_direction(extrapolated_theta, bounds, step)
         fading_mean = fade_mean(fading_mean, direction)
         agreements = measure_agreement(fading_mean, step_noise, step)
         step_factors = grow_steps(step_factors, agreements, step, mechanism.steps)
-        length = choose_step_length(
+        step_lengths = choose_step_length(
             unit_noise, num_features, num_users, mechanism, stable_share, step_factors
         )
-        previous, theta = theta, mechanism.project(extrapolated - length * direction)
-        model, weight = average_iterate(model, weight, theta, agreements, step)
-        if share_within is not None:
+        previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
+        mean_theta, total_weights = average_iterate(mean_theta, total_weights, theta, agreements, step)
+        if shares_within is not None:
             # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
             # can be off by 1 - γ at most, however far the bound is from its target.
-            log_change = BOUND_RATE / mechanism.steps * (target - share_within) / (1.0 - target)
-            log_change = np.clip(log_change, -MAX_LOG_CHANGE, MAX_LOG_CHANGE)
-            next_bounds = np.clip(bounds * np.exp(log_change), *BOUND_RANGE)
-    return model, bounds
+            log_changes = (
+                BOUND_RATE / mechanism.steps * (target_quantiles - shares_within) / (1.0 - target_quantiles)
+            )
+            log_changes = np.clip(log_changes, -MAX_LOG_CHANGE, MAX_LOG_CHANGE)
+            next_bounds = np.clip(bounds * np.exp(log_changes), *BOUND_RANGE)
+    return mean_theta, bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,67 +208,73 @@ class RuleNoise:
         number: Shape (runs,).
     """
 
-    gradient: FloatArray
-    count: FloatArray
-    number: FloatArray
+    gradient_draws: FloatArray
+    count_draws: FloatArray
+    num_users_draws: FloatArray
 
 
-def simulate(
-    gradient: Gradient,
+def simulate_descents(
+    sum_gradients: Gradient,
     mechanism: Mechanism,
     num_users: int,
-    bound: FloatArray,
-    noise: RuleNoise,
+    first_bounds: FloatArray,
+    draws: RuleNoise,
     *,
     bound_follows: bool,
-    plan: RulePlan,
+    noise_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Simulate several runs at each of several bounds; the runs have the same noise at each bound.
 
     Args:
-        gradient: Of the users, bounded.
+        sum_gradients: The bounded gradient of the users.
         mechanism: By the rule.
         num_users: m.
-        bound: As in `descend_by_rule`, shape (bounds,).
-        noise: Of the runs.
+        first_bounds: As ``bounds`` in `descend_by_rule`, shape (bounds,).
+        draws: Standard normal noise of the runs.
         bound_follows: Whether the bound follows the users.
-        plan: How large the noise is.
+        noise_plan: How large the noise is.
         should_stop: Asked between steps.
 
     Returns:
         θ, shape (d, bounds × runs), the runs at each bound in turn, and the bounds of the last step, shape
         (bounds × runs,); None where it was stopped.
     """
-    _, num_features, runs_per_bound = noise.gradient.shape
+    _, num_features, runs_per_bound = draws.gradient_draws.shape
 
-    repeat_for_bounds = functools.partial(np.tile, reps=bound.size)
-    users = np.full(runs_per_bound, float(num_users))
-    if plan.number:
-        users = np.maximum(num_users + plan.number * noise.number, plan.unit_noise)
-    users = repeat_for_bounds(users)
+    repeat_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
+    noisy_num_users = np.full(runs_per_bound, float(num_users))
+    if noise_plan.num_users_noise:
+        noisy_num_users = np.maximum(
+            num_users + noise_plan.num_users_noise * draws.num_users_draws, noise_plan.unit_noise
+        )
+    noisy_num_users = repeat_for_bounds(noisy_num_users)
 
     def take_direction(
         theta: FloatArray, bounds: FloatArray, step: int
     ) -> tuple[FloatArray, FloatArray | None]:
-        gradient_sum, num_within = gradient(theta, bounds * mechanism.clip, None)
-        direction = gradient_sum / (bounds * mechanism.clip) + plan.gradient * repeat_for_bounds(
-            noise.gradient[step - 1]
+        gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
+        direction = gradient_sum / (bounds * mechanism.clip) + noise_plan.gradient_noise * repeat_for_bounds(
+            draws.gradient_draws[step - 1]
         )
         if not bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
-        count = num_within - num_users / 2.0 + plan.count * repeat_for_bounds(noise.count[step - 1])
-        return direction, count / users + 0.5
+        noisy_balance = (
+            num_within
+            - num_users / 2.0
+            + noise_plan.count_noise * repeat_for_bounds(draws.count_draws[step - 1])
+        )
+        return direction, noisy_balance / noisy_num_users + 0.5
 
     return descend_by_rule(
         take_direction,
         mechanism,
         num_features,
-        users,
-        np.repeat(bound, runs_per_bound),
-        unit_noise=plan.unit_noise,
-        step_noise=plan.gradient,
+        noisy_num_users,
+        np.repeat(first_bounds, runs_per_bound),
+        unit_noise=noise_plan.unit_noise,
+        step_noise=noise_plan.gradient_noise,
         bound_follows=bound_follows,
         should_stop=should_stop,
     )
@@ -273,18 +283,18 @@ def simulate(
 def draw_noise(
     mechanism: Mechanism, num_features: int, seed: int, runs: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw standard normal noise for every run: (steps, num_features, runs) and (runs,).
+    """Draw standard normal noise for every run: of gradients (steps, num_features, runs), of weight sums (runs,).
 
     It depends on the seed and the number of the run alone, so that bounds are compared on the same noise.
     """
-    gradient_noise, weight_noise = np.empty((mechanism.steps, num_features, len(runs))), np.empty(len(runs))
+    gradient_draws, weight_draws = np.empty((mechanism.steps, num_features, len(runs))), np.empty(len(runs))
     for run_index, run in enumerate(runs):
         # Second numbers keep the streams of a seed apart: 0 noise, 1 rows under a cap, 2 users held out, 3 the paper's
         # learner, 4 users of a step, 5 counts, 6 a first look, 7 further splits.
         rng = np.random.default_rng([seed, 0, run])
-        weight_noise[run_index] = rng.standard_normal()
-        gradient_noise[:, :, run_index] = rng.standard_normal((mechanism.steps, num_features))
-    return gradient_noise, weight_noise
+        weight_draws[run_index] = rng.standard_normal()
+        gradient_draws[:, :, run_index] = rng.standard_normal((mechanism.steps, num_features))
+    return gradient_draws, weight_draws
 
 
 def clip_slopes(
@@ -302,7 +312,7 @@ def clip_slopes(
 
 
 def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatArray) -> Gradient:
-    """Make the function that sums weight × clipped gradient over rows.
+    """Return the function that sums weight × clipped gradient over the rows that take part.
 
     Args:
         rows: The data.
@@ -310,21 +320,21 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
         weights: The weight of each row, shape (num_rows, 1), or (num_rows, runs) where runs differ.
     """
 
-    def gradient(
-        theta: FloatArray, bounds: FloatArray, is_chosen: FloatArray | None = None
+    def sum_weighted_gradients(
+        theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, None]:
-        total = np.zeros_like(theta)
-        block = max(BLOCK // theta.shape[1], 1)
-        for start in range(0, rows.num_rows, block):
-            row_slice = slice(start, start + block)
+        gradient_sum = np.zeros_like(theta)
+        block_size = max(BLOCK // theta.shape[1], 1)
+        for start in range(0, rows.num_rows, block_size):
+            row_slice = slice(start, start + block_size)
             slopes = clip_slopes(rows, mechanism, rows.signed[row_slice] @ theta, row_slice)
             slopes = slopes * weights[row_slice]
-            if is_chosen is not None:
-                slopes *= is_chosen[rows.users[row_slice]]
-            total += rows.signed[row_slice].T @ slopes
-        return total, None
+            if participation is not None:
+                slopes *= participation[rows.users[row_slice]]
+            gradient_sum += rows.signed[row_slice].T @ slopes
+        return gradient_sum, None
 
-    return gradient
+    return sum_weighted_gradients
 
 
 def make_bounded_gradient(
@@ -341,7 +351,7 @@ def make_bounded_gradient(
     """
     method = cells[0].method
     if method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        return make_clipped_sums(rows, mechanism, len(cells) * len(runs))
+        return make_clipped_gradient(rows, mechanism, len(cells) * len(runs))
     if method is Method.CAP:
         row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
         weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
@@ -363,24 +373,26 @@ def descend_without_noise(
         θ, shape (num_features, 1); None where it was stopped.
     """
     mechanism, cell = apply_rule(mechanism), Cell(Method.FOLLOWED)
-    bounded_gradient = make_bounded_gradient(rows, mechanism, [cell], 0, range(1))
-    weighted_gradient = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
+    sum_bounded_gradients = make_bounded_gradient(rows, mechanism, [cell], 0, range(1))
+    sum_plain_gradients = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
 
-    def gradient(
-        theta: FloatArray, bounds: FloatArray, is_chosen: FloatArray | None = None
+    def sum_gradients(
+        theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray | None]:
-        total, num_within = bounded_gradient(theta, bounds, is_chosen)
-        return total if has_clipping else weighted_gradient(theta, bounds, is_chosen)[0], num_within
+        gradient_sum, num_within = sum_bounded_gradients(theta, bounds, participation)
+        return gradient_sum if has_clipping else sum_plain_gradients(theta, bounds, participation)[
+            0
+        ], num_within
 
     steps, num_features = mechanism.steps, rows.num_features
-    result = simulate(
-        gradient,
+    result = simulate_descents(
+        sum_gradients,
         mechanism,
         rows.num_users,
         np.array([cell.bound]),
         RuleNoise(np.zeros((steps, num_features, 1)), np.zeros((steps, 1)), np.zeros(1)),
         bound_follows=True,
-        plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
+        noise_plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
         should_stop=should_stop,
     )
     return None if result is None else result[0]
@@ -390,7 +402,7 @@ def descend_as_entered(
     take_gradient: Callable[[FloatArray, int], FloatArray],
     mechanism: Mechanism,
     num_features: int,
-    divisor: FloatArray,
+    weight_sums: FloatArray,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Descend with the steps and the step size that were entered, in one or several runs.
@@ -399,18 +411,18 @@ def descend_as_entered(
         take_gradient: From θ and the number of the step to the noisy sum of gradients, shape of θ.
         mechanism: With the steps as entered.
         num_features: d.
-        divisor: The sum of weights, public or noisy, shape (runs,).
+        weight_sums: The sum of weights, public or noisy, shape (runs,).
         should_stop: Asked between steps.
 
     Returns:
         The average of the iterates, shape (num_features, runs); None where it was stopped.
     """
-    theta = np.zeros((num_features, divisor.size))
+    theta = np.zeros((num_features, weight_sums.size))
     iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.find_first_step(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None
-        theta = mechanism.project(theta - mechanism.learning_rate / divisor * take_gradient(theta, step))
+        theta = mechanism.project(theta - mechanism.learning_rate / weight_sums * take_gradient(theta, step))
         if step >= first_averaged:
             iterate_sum += theta
     return np.asarray(iterate_sum / (mechanism.steps - first_averaged + 1))
@@ -449,32 +461,37 @@ def train_cells(
     bound_follows = first_cell.method is Method.FOLLOWED
     if bound_follows:
         mechanism = apply_rule(mechanism)
-    gradient = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
-    steps_noise, number_noise = draw_noise(mechanism, rows.num_features, seed, runs)
+    sum_gradients = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
+    gradient_draws, weight_draws = draw_noise(mechanism, rows.num_features, seed, runs)
     if mechanism.pace is Pace.RULE:
-        count_noise = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
-        result = simulate(
-            gradient,
+        count_draws = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
+        result = simulate_descents(
+            sum_gradients,
             mechanism,
             rows.num_users,
             np.array([cell.bound for cell in cells]),
-            RuleNoise(steps_noise, np.stack(count_noise, axis=1), number_noise),
+            RuleNoise(gradient_draws, np.stack(count_draws, axis=1), weight_draws),
             bound_follows=bound_follows,
-            plan=account.plan_rule_noise(mechanism, bound_follows),
+            noise_plan=account.plan_rule_noise(mechanism, bound_follows),
             should_stop=should_stop,
         )
         return None if result is None else result[0]
     bound = first_cell.bound
-    noise, bounds = account.plan_noise(mechanism, bound), np.full(len(runs), bound * mechanism.clip)
+    noise_plan, bounds = account.plan_noise(mechanism, bound), np.full(len(runs), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    divisor = np.maximum(float(rows.histogram.kept_rows(bound)) + noise.weight * number_noise, bound)
-    divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
+    weight_sums = np.maximum(
+        float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise * weight_draws, bound
+    )
+    weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     rngs = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
 
     def take_gradient(theta: FloatArray, step: int) -> FloatArray:
         # The users who take part in this step, 1 or 0, shape (num_users, runs).
-        chosen = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
-        is_chosen = np.stack(chosen, axis=1).astype(np.float64) if chosen else None
-        return np.asarray(gradient(theta, bounds, is_chosen)[0] + noise.gradient * steps_noise[step - 1])
+        takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
+        participation = np.stack(takes_part_by_run, axis=1).astype(np.float64) if takes_part_by_run else None
+        return np.asarray(
+            sum_gradients(theta, bounds, participation)[0]
+            + noise_plan.gradient_noise * gradient_draws[step - 1]
+        )
 
-    return descend_as_entered(take_gradient, mechanism, rows.num_features, divisor, should_stop)
+    return descend_as_entered(take_gradient, mechanism, rows.num_features, weight_sums, should_stop)

@@ -99,19 +99,19 @@ class Experiment:
 
 
 def make_first_look(experiment: Experiment) -> Experiment | None:
-    """Make the experiment on some of the users, with the noise that all of them would have; None for few rows.
+    """Return the experiment on some of the users, with the noise that all would have; None if there are few rows.
 
     The noise of a mean gradient is that of the whole data. The model without privacy alone is less certain.
     """
     train = experiment.train
     if train.num_rows <= 2 * FIRST_LOOK_ROWS:
         return None
-    share = FIRST_LOOK_ROWS / train.num_rows
+    row_share = FIRST_LOOK_ROWS / train.num_rows
     # The second number keeps this stream apart from those of the noise and of the splits.
     rng = np.random.default_rng([experiment.seed, 6])
 
     def draw_users(rows: ClassifierRows) -> ClassifierRows:
-        num_chosen = max(round(share * rows.num_users), 1)
+        num_chosen = max(round(row_share * rows.num_users), 1)
         return rows.select_users(np.sort(rng.choice(rows.num_users, num_chosen, replace=False)))
 
     training_rows, test_rows = draw_users(train), draw_users(experiment.test)
@@ -152,11 +152,13 @@ class Table:
         """Select one score of every run, shape (cells, runs)."""
         return select_score(self.scores, measure, unit, side)
 
-    def find_cells(self, method: Method) -> IntArray:
-        """Find the positions of a method's cells, by bound."""
-        cells = list(enumerate(self.experiment.cells))
-        reaches = sorted((cell.reach, cell_index) for cell_index, cell in cells if cell.method is method)
-        return np.array([cell_index for _, cell_index in reaches], dtype=np.int64)
+    def find_cell_indices(self, method: Method) -> IntArray:
+        """Return the positions of a method's cells, ordered by their bound."""
+        indexed_cells = list(enumerate(self.experiment.cells))
+        reaches_with_index = sorted(
+            (cell.reach, cell_index) for cell_index, cell in indexed_cells if cell.method is method
+        )
+        return np.array([cell_index for _, cell_index in reaches_with_index], dtype=np.int64)
 
 
 def select_score(
@@ -170,7 +172,7 @@ def select_score(
 class SplitSummary(Summary):
     """Means over runs on several splits of the users, and two kinds of uncertainty.
 
-    ``standard_error``, ``half_width`` and ``spread`` are within the splits: how noise and drawn rows vary on
+    ``standard_errors``, ``half_widths`` and ``spreads`` are within the splits: how noise and drawn rows vary on
     these users. ``users_half_width`` estimates how far other users held out would move the mean.
 
     Attributes:
@@ -179,28 +181,28 @@ class SplitSummary(Summary):
         split_error: Standard error of the mean, from the means of the splits; NaN with one.
     """
 
-    degrees: IntArray
+    degrees_of_freedom: IntArray
     users_half_width: FloatArray
     split_error: FloatArray
 
     @property
-    def half_width(self) -> FloatArray:
+    def half_widths(self) -> FloatArray:
         """Return half of a 95 % interval of the mean over noise, by Student's t; NaN without a degree of freedom."""
-        return np.asarray(_compute_student_quantile(self.degrees) * self.standard_error)
+        return np.asarray(_compute_student_quantile(self.degrees_of_freedom) * self.standard_errors)
 
     @property
     def is_clear(self) -> NDArray[np.bool_]:
         """Return True where the interval for other users, or for noise if splits are too few, excludes 0."""
-        half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_width)
-        return np.asarray(np.abs(self.mean) > half_widths)
+        half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_widths)
+        return np.asarray(np.abs(self.means) > half_widths)
 
 
-def _compute_student_quantile(degrees: IntArray) -> FloatArray:
+def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
     """Return Student's quantile of a 95 % interval; NaN without a degree of freedom."""
     from scipy.special import stdtrit
 
-    quantiles = stdtrit(np.maximum(degrees, 1), 0.5 + CONFIDENCE / 2.0)
-    return np.asarray(np.where(degrees > 0, quantiles, np.nan))
+    quantiles = stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + CONFIDENCE / 2.0)
+    return np.asarray(np.where(degrees_of_freedom > 0, quantiles, np.nan))
 
 
 def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary:
@@ -216,7 +218,8 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
     num_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     split_means = np.stack(
-        [summarise_runs(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)], axis=-1
+        [summarise_runs(values[..., split::num_splits], axis=-1).means for split in range(num_splits)],
+        axis=-1,
     )
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users.
@@ -224,21 +227,30 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
     num_split_means = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
-        degrees = np.maximum(num_runs - num_split_means, 0)
-        spread = np.sqrt((residuals * residuals).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
+        degrees_of_freedom = np.maximum(num_runs - num_split_means, 0)
+        spread = np.sqrt(
+            (residuals * residuals).sum(axis=-1)
+            / np.where(degrees_of_freedom > 0, degrees_of_freedom, np.nan)
+        )
         mean = np.where(is_done, values, 0.0).sum(axis=-1) / num_runs
         # Step 2: other users, from the means of the splits.
         between_splits = summarise_runs(split_means, axis=-1)
         test_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_width = (
             _compute_student_quantile(num_split_means - 1)
-            * between_splits.spread
+            * between_splits.spreads
             * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
         )
         users_half_width = np.where(num_split_means >= MIN_SPLITS, users_half_width, np.nan)
         noise_error = spread / np.sqrt(num_runs)
         return SplitSummary(
-            mean, noise_error, num_runs, spread, degrees, users_half_width, between_splits.standard_error
+            mean,
+            noise_error,
+            num_runs,
+            spread,
+            degrees_of_freedom,
+            users_half_width,
+            between_splits.standard_errors,
         )
 
 
@@ -261,7 +273,7 @@ class References:
     without_noise_and_clipping: FloatArray
 
     def average(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
-        """Average one score on users held out over the splits: of the four models, in this order."""
+        """Return one score on users held out of each model, averaged over the splits, in the order of the fields."""
         models = (self.no_privacy, self.guessing, self.without_noise, self.without_noise_and_clipping)
         return tuple(float(select_score(scores, measure, unit).mean()) for scores in models)
 
@@ -281,47 +293,49 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
     for train, test in experiment.splits:
         # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
         weights = np.ones(train.num_rows)
-        fit = optimum.fit_model(train, loss, weights, mechanism.radius, should_stop=should_stop)
+        fitted_model = optimum.fit_model(train, loss, weights, mechanism.radius, should_stop=should_stop)
         runs_descent = certificate is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
-        models = [fit.theta[:, None]] + [
+        thetas = [fitted_model.theta[:, None]] + [
             descent.descend_without_noise(train, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)
             if runs_descent
         ]
-        if should_stop() or any(theta is None for theta in models):
+        if should_stop() or any(theta is None for theta in thetas):
             return None
         # Step 2: score the models on both sides of the split.
-        no_privacy, *without_noise = (
+        scores_without_privacy, *scores_without_noise = (
             np.stack([compute_scores(rows, loss, theta)[0] for rows in (train, test)])
-            for theta in models
+            for theta in thetas
             if theta is not None
         )
         if not runs_descent:  # Its losses over the model without privacy are those on the first split.
             first_scores = scores_by_split[0]
-            without_noise = [no_privacy + first_scores[k] - first_scores[0] for k in (2, 3)]
+            scores_without_noise = [
+                scores_without_privacy + first_scores[k] - first_scores[0] for k in (2, 3)
+            ]
         best_constant = optimum.find_best_constant(train, loss)
-        guessing = np.stack([score_constant(rows, loss, best_constant) for rows in (train, test)])
-        scores_by_split.append([no_privacy, guessing, *without_noise])
-        certificate = certificate or fit.certificate
+        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in (train, test)])
+        scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
+        certificate = certificate or fitted_model.certificate
     assert certificate is not None
     return References(certificate, *map(np.stack, zip(*scores_by_split, strict=True)))
 
 
-def list_doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
-    """List all methods with the bounds of a descent by the rule: powers of two, and fractions of a row.
+def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]:
+    """List all methods with the bounds of a descent by the rule: powers of two, fractions of a row, no bound.
 
     A bound below one row shortens the gradient of every row for weights and caps, and a user's sum for clipped
     sums.
     """
-    powers = range(max(math.ceil(math.log2(max(max_size, 1))), 0))
-    doubled_bounds = [*(2.0**power for power in powers), float(max_size)]
-    fractions = (0.25, 0.5)
+    exponents = range(max(math.ceil(math.log2(max(max_size, 1))), 0))
+    doubled_bounds = [*(2.0**power for power in exponents), float(max_size)]
+    row_fractions = (0.25, 0.5)
     cells = [Cell(Method.FOLLOWED)]
     for method in (Method.SMOOTH, Method.CAP):
-        cells += [Cell(method, 1.0, clip) for clip in fractions]
+        cells += [Cell(method, 1.0, clip) for clip in row_fractions]
         cells += [Cell(method, bound) for bound in doubled_bounds]
-    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *fractions, *doubled_bounds)]
-    if with_output:
+    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *row_fractions, *doubled_bounds)]
+    if includes_output:
         cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
     return tuple(cells)
 
@@ -340,7 +354,7 @@ def fill_table(
     should_stop: ShouldStop = never,
     on_update: Callable[[Table], None] | None = None,
 ) -> Table:
-    """Make the runs that a table lacks.
+    """Return a copy of a table with the runs that it lacks, or those made before a stop.
 
     With ``on_update``, all cells get their first `BATCH` runs before any gets others, so that there is a whole
     curve soon.
@@ -360,7 +374,7 @@ def fill_table(
     #
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
     batches = _order_missing_runs(experiment, scores, BATCH if on_update is not None else experiment.runs)
-    num_missing = sum(len(cells) * len(runs) for cells, runs in batches)
+    num_missing = sum(len(cell_indices) * len(runs) for cell_indices, runs in batches)
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
     for batch_index, (cells, runs) in enumerate(batches):
@@ -371,11 +385,11 @@ def fill_table(
         progress(1.0 - num_missing / (len(experiment.cells) * experiment.runs))
         # Step 3: pass on a copy when all bounds of a method have as many runs. Invariant: its curve has no steps that
         # come from more runs at one bound than at another.
-        following = batches[batch_index + 1] if batch_index + 1 < len(batches) else None
+        next_batch = batches[batch_index + 1] if batch_index + 1 < len(batches) else None
         is_method_filled = (
-            following is None
-            or experiment.cells[following[0][0]].method is not experiment.cells[cells[0]].method
-            or following[1][0] > runs[0]
+            next_batch is None
+            or experiment.cells[next_batch[0][0]].method is not experiment.cells[cells[0]].method
+            or next_batch[1][0] > runs[0]
         )
         if on_update is not None and is_method_filled:
             on_update(Table(experiment, scores.copy()))
@@ -383,45 +397,47 @@ def fill_table(
 
 
 def _order_missing_runs(
-    experiment: Experiment, scores: FloatArray, first_batch: int
+    experiment: Experiment, scores: FloatArray, first_batch_size: int
 ) -> list[tuple[list[int], tuple[int, ...]]]:
     """List the missing (cells, runs): those of the first ``first_batch`` runs of all cells come first."""
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
     # for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`. Invariant: the intervals
     # cover all runs once.
-    later_batch = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
-    ends = [0, min(first_batch, later_batch, experiment.runs)]
-    while ends[-1] < experiment.runs:
-        ends.append(min(ends[-1] + later_batch, experiment.runs))
+    later_batch_size = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
+    interval_ends = [0, min(first_batch_size, later_batch_size, experiment.runs)]
+    while interval_ends[-1] < experiment.runs:
+        interval_ends.append(min(interval_ends[-1] + later_batch_size, experiment.runs))
     # Step 2: list what each interval lacks, method by method, output perturbation last. A cell joins the batch before
     # it if both lack the same runs and are trained in one descent. Invariant: the runs of a batch are of one interval.
     batches: list[tuple[list[int], tuple[int, ...]]] = []
-    for start, stop in itertools.pairwise(ends):
+    for start, stop in itertools.pairwise(interval_ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
                 is_missing = np.isnan(scores[cell_index, start:stop, 0, 0, 0])
-                runs = tuple((np.flatnonzero(is_missing) + start).tolist())
-                if cell.method is not method or not runs:
+                missing_runs = tuple((np.flatnonzero(is_missing) + start).tolist())
+                if cell.method is not method or not missing_runs:
                     continue
                 if (
                     batches
-                    and batches[-1][1] == runs
-                    and _can_join(experiment, batches[-1][0], cell_index, runs)
+                    and batches[-1][1] == missing_runs
+                    and _can_join(experiment, batches[-1][0], cell_index, missing_runs)
                 ):
                     batches[-1][0].append(cell_index)
                 else:
-                    batches.append(([cell_index], runs))
+                    batches.append(([cell_index], missing_runs))
     return batches
 
 
-def _can_join(experiment: Experiment, cells: Sequence[int], cell_index: int, runs: Sequence[int]) -> bool:
+def _can_join(
+    experiment: Experiment, cell_indices: Sequence[int], cell_index: int, runs: Sequence[int]
+) -> bool:
     """Return True if one more cell is trained together with others, as long as a step fits into the cache.
 
     They differ only in their bound, and descend by the rule. For few rows a step is mostly the calls of some thirty
     functions, which take as long for one bound as for all.
     """
-    first_cell, cell = experiment.cells[cells[0]], experiment.cells[cell_index]
-    num_models = (len(cells) + 1) * -(-len(runs) // len(experiment.splits))
+    first_cell, cell = experiment.cells[cell_indices[0]], experiment.cells[cell_index]
+    num_models = (len(cell_indices) + 1) * -(-len(runs) // len(experiment.splits))
     return (
         num_models * experiment.train.num_rows <= BLOCK
         and (first_cell.method, first_cell.clip) == (cell.method, cell.clip)

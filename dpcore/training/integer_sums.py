@@ -79,12 +79,12 @@ def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, de
         Canonne, Kamath and Steinke 2020 for the sampler.
     """
     usable_share = 1.0 - _RESERVED_SHARE
-    unit = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
+    unit_noise = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
-    sigma = unit * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
-    additions = bound_difference(sigma, num_draws, usable_share * epsilon, usable_share * delta)
-    total = usable_share * epsilon + additions[0], usable_share * delta + additions[1]
-    if total[0] <= epsilon and total[1] <= delta:
+    sigma = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
+    added_budget = bound_difference(sigma, num_draws, usable_share * epsilon, usable_share * delta)
+    total_budget = usable_share * epsilon + added_budget[0], usable_share * delta + added_budget[1]
+    if total_budget[0] <= epsilon and total_budget[1] <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
         return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
     return start_gaussian_steps(squared_sensitivity, epsilon, delta)
@@ -106,14 +106,14 @@ for _power in range(1, 15):
 
 def exponentiate_exactly(values: FloatArray) -> FloatArray:
     """Compute e^x to about 2 units in the last place, each entry by the same operations; |x| <= 700."""
-    exponents = np.rint(values * _LOG2_E)
-    remainder = (
-        values - exponents * _LN2_HIGH
-    ) - exponents * _LN2_LOW  # at most 0.35: the series ends below 1e-18
-    series = np.full_like(remainder, _TAYLOR[-1])
-    for term in reversed(_TAYLOR[:-1]):
-        series = series * remainder + term
-    return np.asarray(np.ldexp(series, exponents.astype(np.int64)))
+    powers_of_two = np.rint(values * _LOG2_E)
+    remainders = (
+        values - powers_of_two * _LN2_HIGH
+    ) - powers_of_two * _LN2_LOW  # at most 0.35: the series ends below 1e-18
+    exponentials = np.full_like(remainders, _TAYLOR[-1])
+    for taylor_coefficient in reversed(_TAYLOR[:-1]):
+        exponentials = exponentials * remainders + taylor_coefficient
+    return np.asarray(np.ldexp(exponentials, powers_of_two.astype(np.int64)))
 
 
 def compute_slopes_exactly(loss: LossKind, margins: FloatArray) -> FloatArray:
@@ -128,12 +128,12 @@ def compute_slopes_exactly(loss: LossKind, margins: FloatArray) -> FloatArray:
 def _clip_slopes(rows: ClassifierRows, mechanism: Mechanism, theta: FloatArray) -> FloatArray:
     """Compute the slope of each row, clipped so that its gradient has norm at most the clip."""
     margins = np.zeros(rows.num_rows)
-    squares = np.zeros(rows.num_rows)
-    for column, entry in zip(rows.signed.T, theta.tolist(), strict=True):
-        margins += column * entry
-        squares += column * column
+    squared_norms = np.zeros(rows.num_rows)
+    for column, coefficient in zip(rows.signed.T, theta.tolist(), strict=True):
+        margins += column * coefficient
+        squared_norms += column * column
     with np.errstate(divide="ignore"):
-        max_slopes = mechanism.clip / np.sqrt(squares)
+        max_slopes = mechanism.clip / np.sqrt(squared_norms)
     return np.asarray(np.clip(compute_slopes_exactly(mechanism.loss, margins), -max_slopes, max_slopes))
 
 
@@ -160,13 +160,13 @@ def round_user_sums(
     Returns:
         Whole vectors of norm at most `USER_NORM`, shape (num_users, num_features), and 1 or 0, shape (num_users,).
     """
-    slopes = _clip_slopes(rows, mechanism, theta) * (CELLS / mechanism.clip)
-    row_steps = np.trunc(rows.signed * slopes[:, None]).astype(np.int64)
+    slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (CELLS / mechanism.clip)
+    gradients_in_steps = np.trunc(rows.signed * slopes_in_steps[:, None]).astype(np.int64)
     # Up to 200,000 rows of 2^22: float64 holds the sums exactly.
-    sums = np.add.reduceat(row_steps, rows.starts, axis=0).astype(np.float64) / bound
-    squares = np.zeros(rows.num_users)
-    for column in sums.T:
-        squares += column * column
-    norms = np.sqrt(squares)
-    factors = CELLS / np.maximum(norms, CELLS)
-    return np.trunc(sums * factors[:, None]).astype(np.int64), (norms <= CELLS).astype(np.int64)
+    user_sums = np.add.reduceat(gradients_in_steps, rows.starts, axis=0).astype(np.float64) / bound
+    squared_norms = np.zeros(rows.num_users)
+    for column in user_sums.T:
+        squared_norms += column * column
+    norms = np.sqrt(squared_norms)
+    clip_factors = CELLS / np.maximum(norms, CELLS)
+    return np.trunc(user_sums * clip_factors[:, None]).astype(np.int64), (norms <= CELLS).astype(np.int64)

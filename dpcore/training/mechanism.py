@@ -64,12 +64,12 @@ class LossKind(Option):
         """
         if self is LossKind.LOGISTIC:
             return np.asarray(np.logaddexp(0.0, -margins))
-        shortfall = 1.0 - margins
+        shortfalls = 1.0 - margins
         if self is LossKind.SQUARED:
-            return 0.5 * shortfall * shortfall
-        clipped_shortfall = np.clip(shortfall, 0.0, HINGE_WIDTH)
-        return clipped_shortfall * clipped_shortfall / (2.0 * HINGE_WIDTH) + np.maximum(
-            shortfall - HINGE_WIDTH, 0.0
+            return 0.5 * shortfalls * shortfalls
+        clipped_shortfalls = np.clip(shortfalls, 0.0, HINGE_WIDTH)
+        return clipped_shortfalls * clipped_shortfalls / (2.0 * HINGE_WIDTH) + np.maximum(
+            shortfalls - HINGE_WIDTH, 0.0
         )
 
     def differentiate(self, margins: FloatArray) -> FloatArray:
@@ -86,9 +86,9 @@ class LossKind(Option):
     def differentiate_twice(self, margins: FloatArray) -> FloatArray:
         """Compute the second derivative by the margin; at the smoothed hinge's kinks, that from inside."""
         if self is LossKind.LOGISTIC:
-            slope = self.differentiate(margins)
+            slopes = self.differentiate(margins)
             # The slope is -p, p = 1 / (1 + e^m), and the curvature p (1 - p).
-            return np.asarray(-slope * (1.0 + slope))
+            return np.asarray(-slopes * (1.0 + slopes))
         if self is LossKind.SQUARED:
             return np.ones_like(margins)
         return np.where((margins > 1.0 - HINGE_WIDTH) & (margins < 1.0), 1.0 / HINGE_WIDTH, 0.0)
@@ -234,41 +234,46 @@ def choose_step_length(
             steeper.
         step_factor: What the travel is multiplied with, by `grow_steps`.
     """
-    travel = (1.0 - MOMENTUM) * NOISE_NORM / (unit_noise * np.sqrt(num_features) * mechanism.steps)
+    noise_limited_length = (
+        (1.0 - MOMENTUM) * NOISE_NORM / (unit_noise * np.sqrt(num_features) * mechanism.steps)
+    )
     return np.asarray(
         np.minimum(
-            step_factor * travel, STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users)
+            step_factor * noise_limited_length,
+            STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users),
         )
     )
 
 
 def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
-    """Update the fading mean of noisy gradients over the bound with one more step."""
+    """Return the fading mean of noisy gradients over the bound, with the gradient of one step more."""
     return FADE * fading_mean + (1.0 - FADE) * direction
 
 
-def compute_faded_variance(noise: float) -> float:
+def compute_faded_variance(noise_scale: float) -> float:
     """Return the variance of a coordinate of `fade_mean` after many steps of pure noise."""
     # (1 - f)² times the sum of f^(2k) over the steps before.
-    return noise**2 * (1.0 - FADE) / (1.0 + FADE)
+    return noise_scale**2 * (1.0 - FADE) / (1.0 + FADE)
 
 
-def measure_agreement(fading_mean: FloatArray, noise: float, step: int) -> FloatArray:
+def measure_agreement(fading_mean: FloatArray, noise_scale: float, step: int) -> FloatArray:
     """Measure how many times as long, squared, the fading mean is as under noise alone, shape (runs,).
 
     Args:
         fading_mean: `fade_mean`, with the gradient of this step in it, shape (d, runs).
-        noise: Standard deviation of the noise on each coordinate of a gradient over the bound.
+        noise_scale: Standard deviation of the noise on each coordinate of a gradient over the bound.
         step: Number of this step, from 1.
     """
-    squared = np.einsum("kr,kr->r", fading_mean, fading_mean)
+    squared_lengths = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    noise_length = fading_mean.shape[0] * compute_faded_variance(noise) * (1.0 - FADE ** (2 * step))
-    return np.asarray(squared / noise_length)
+    expected_squared_length = (
+        fading_mean.shape[0] * compute_faded_variance(noise_scale) * (1.0 - FADE ** (2 * step))
+    )
+    return np.asarray(squared_lengths / expected_squared_length)
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:
-    """Update the factors of the following steps, shape (runs,).
+    """Return the factors by which the next steps are longer than the rule's, shape (runs,): grown or shrunk.
 
     Args:
         step_factors: How many times as long they were until now.
@@ -286,16 +291,16 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 
 
 def average_iterate(
-    model: FloatArray, weight: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
+    mean_theta: FloatArray, total_weight: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Update the mean of the iterates, and the weight of all of them, with one more.
+    """Return the mean of the iterates and the weight of all of them, with one iterate more.
 
     Args:
-        model: Until now, shape (d, runs).
-        weight: Likewise, shape (runs,); 0 before the first step.
-        theta: Iterate of this step, shape of ``model``.
+        mean_theta: Until now, shape (d, runs).
+        total_weight: Likewise, shape (runs,); 0 before the first step.
+        theta: Iterate of this step, shape of ``mean_theta``.
         agreements: `measure_agreement` at this step.
         step: Its number, from 1.
     """
-    new_weight = weight * np.where(agreements > AGREEMENT_TO_FORGET, FADE, 1.0) + step
-    return model + step / new_weight * (theta - model), new_weight
+    new_total_weight = total_weight * np.where(agreements > AGREEMENT_TO_FORGET, FADE, 1.0) + step
+    return mean_theta + step / new_total_weight * (theta - mean_theta), new_total_weight

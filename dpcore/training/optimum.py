@@ -70,38 +70,42 @@ def fit_model(
     """
     normalised_weights = weights / math.fsum(weights)
 
-    def minimise(multiplier: float, start: FloatArray) -> FloatArray:
+    def minimise(multiplier: float, start_theta: FloatArray) -> FloatArray:
         penalty = regularisation + multiplier
-        return _minimise(rows, loss, normalised_weights, penalty, start, should_stop)
+        return _minimise(rows, loss, normalised_weights, penalty, start_theta, should_stop)
 
     theta = minimise(0.0, np.zeros(rows.num_features))
     if np.linalg.norm(theta) > radius:
         # The minimiser on the ball minimises the loss plus multiplier / 2 |θ|², and its length falls as the multiplier
         # grows.
-        low, high = 0.0, 1.0
-        while np.linalg.norm(theta := minimise(high, theta)) > radius:
-            low, high = high, high * 4.0
+        low_multiplier, high_multiplier = 0.0, 1.0
+        while np.linalg.norm(theta := minimise(high_multiplier, theta)) > radius:
+            low_multiplier, high_multiplier = high_multiplier, high_multiplier * 4.0
             if should_stop():
                 break
         for _ in range(200):
-            if high - low <= 1e-15 * high or should_stop():
+            if high_multiplier - low_multiplier <= 1e-15 * high_multiplier or should_stop():
                 break
-            midpoint = (low + high) / 2.0
+            midpoint = (low_multiplier + high_multiplier) / 2.0
             theta = minimise(midpoint, theta)
-            low, high = (midpoint, high) if np.linalg.norm(theta) > radius else (low, midpoint)
+            low_multiplier, high_multiplier = (
+                (midpoint, high_multiplier) if np.linalg.norm(theta) > radius else (low_multiplier, midpoint)
+            )
         # At the upper end the minimiser lies in the ball.
-        theta = minimise(high, theta)
+        theta = minimise(high_multiplier, theta)
         # Bisection ends a rounding away from the sphere.
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
     value, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     gradient_norm = float(np.linalg.norm(gradient))
     # Without a ball and without a penalty no tangent bounds anything.
-    gaps = [math.inf]
+    gap_bounds = [math.inf]
     if math.isfinite(radius):
-        gaps.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
+        gap_bounds.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
     if regularisation:
-        gaps.append(gradient_norm**2 / (2.0 * regularisation))
-    return FittedModel(theta, Certificate(value, value - min(gaps), "the tangent plane of a convex function"))
+        gap_bounds.append(gradient_norm**2 / (2.0 * regularisation))
+    return FittedModel(
+        theta, Certificate(value, value - min(gap_bounds), "the tangent plane of a convex function")
+    )
 
 
 def fit_to_gradient(
@@ -132,10 +136,10 @@ def fit_to_gradient(
 
     Source: Nesterov 2004, theorem 2.2.3 and scheme 2.2.22, for the descent.
     """
-    total = math.fsum(weights)
-    theta = fit_model(rows, loss, weights, math.inf, penalty / total, should_stop=should_stop).theta
+    weight_sum = math.fsum(weights)
+    theta = fit_model(rows, loss, weights, math.inf, penalty / weight_sum, should_stop=should_stop).theta
 
-    def gradient(coefficients: FloatArray) -> FloatArray:
+    def compute_gradient(coefficients: FloatArray) -> FloatArray:
         return np.asarray(
             rows.signed.T @ (weights * loss.differentiate(rows.signed @ coefficients))
             + penalty * coefficients
@@ -143,12 +147,17 @@ def fit_to_gradient(
 
     weighted_moments = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
     # Rounded up: the rate is proved for steps of at most 1/L.
-    steepest = float(np.linalg.eigvalsh(weighted_moments)[-1]) * (1.0 + 1e-9) + penalty
-    convergence_root = math.sqrt(penalty / steepest)
-    extrapolated = theta
-    while float(np.linalg.norm(gradient(theta))) > max_gradient_norm and not should_stop():
-        previous, theta = theta, extrapolated - gradient(extrapolated) / steepest
-        extrapolated = theta + (1.0 - convergence_root) / (1.0 + convergence_root) * (theta - previous)
+    largest_curvature = float(np.linalg.eigvalsh(weighted_moments)[-1]) * (1.0 + 1e-9) + penalty
+    convergence_root = math.sqrt(penalty / largest_curvature)
+    extrapolated_theta = theta
+    while float(np.linalg.norm(compute_gradient(theta))) > max_gradient_norm and not should_stop():
+        previous_theta, theta = (
+            theta,
+            extrapolated_theta - compute_gradient(extrapolated_theta) / largest_curvature,
+        )
+        extrapolated_theta = theta + (1.0 - convergence_root) / (1.0 + convergence_root) * (
+            theta - previous_theta
+        )
     return theta
 
 
@@ -181,21 +190,21 @@ def _minimise(
     value, gradient, hessian = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     # No curvature is larger than this anywhere, so that a step by it alone always gains half of its predicted gain.
     # It is used where the hinge is flat or Newton's step goes beyond a kink.
-    largest_hessian = rows.features.T @ (rows.features * (normalised_weights * loss.smoothness)[:, None])
-    largest_hessian[np.diag_indices_from(largest_hessian)] += regularisation
+    curvature_bound = rows.features.T @ (rows.features * (normalised_weights * loss.smoothness)[:, None])
+    curvature_bound[np.diag_indices_from(curvature_bound)] += regularisation
     damping = 1e-12
     for _ in range(_NEWTON_STEPS):
         if np.linalg.norm(theta) > 1e8 or should_stop():
             break
         while True:
-            step = _solve_semidefinite(hessian + damping * largest_hessian, gradient)
-            decrement = float(gradient @ step)
-            candidate = theta - step
+            newton_step = _solve_semidefinite(hessian + damping * curvature_bound, gradient)
+            squared_decrement = float(gradient @ newton_step)
+            candidate = theta - newton_step
             evaluation = _evaluate(rows, loss, normalised_weights, regularisation, candidate)
-            if evaluation[0] <= value - 1e-4 * decrement or damping >= 1.0:
+            if evaluation[0] <= value - 1e-4 * squared_decrement or damping >= 1.0:
                 break
             damping = min(max(damping * 100.0, 1e-6), 1.0)
-        if decrement <= _SMALL**2 or evaluation[0] >= value:
+        if squared_decrement <= _SMALL**2 or evaluation[0] >= value:
             break  # Rounding hides the remaining gain.
         theta, (value, gradient, hessian) = candidate, evaluation
         damping = max(damping / 100.0, 1e-12)
@@ -228,11 +237,13 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         return math.log(positive_share / (1.0 - positive_share))
     from scipy.optimize import minimize_scalar
 
-    def mean(score: float) -> float:
+    def compute_mean_loss(score: float) -> float:
         losses = loss.evaluate(np.array([score, -score]))
         return positive_share * float(losses[0]) + (1.0 - positive_share) * float(losses[1])
 
-    return float(minimize_scalar(mean, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x)
+    return float(
+        minimize_scalar(compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x
+    )
 
 
 PENALTY = 0.8
@@ -277,6 +288,6 @@ def perturb_minimiser(
     # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
     regularisation = penalty / float(rows.histogram.kept_rows(cell.bound))
     theta = fit_model(rows, mechanism.loss, weights, math.inf, regularisation).theta
-    gradient_noise, _ = draw_noise(mechanism, rows.num_features, seed, runs)
+    unit_draws, _ = draw_noise(mechanism, rows.num_features, seed, runs)
     # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
-    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * gradient_noise[0])
+    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * unit_draws[0])

@@ -150,7 +150,7 @@ class TrainingParameters(Parameters):
         return (Cell(Method.FOLLOWED), *itertools.starmap(Cell, itertools.product(fixed_methods, bounds)))
 
     def make_experiment(self, rows: ClassifierRows, max_runs: int = experiment.MAX_RUNS) -> Experiment:
-        """Make the experiment on these rows.
+        """Split the users into training and test, and list the cells and runs to make; nothing is trained.
 
         Args:
             rows: All users.
@@ -166,19 +166,20 @@ class TrainingParameters(Parameters):
                 remedy="Choose a threshold or class that leaves labels on both sides",
             )
         splits = tuple(hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))
-        cells, runs = self.list_cells(int(rows.sizes.max())), min(self.runs, max_runs)
-        return Experiment(splits, self.mechanism, cells, runs, self.seed)
+        cells, num_runs = self.list_cells(int(rows.sizes.max())), min(self.runs, max_runs)
+        return Experiment(splits, self.mechanism, cells, num_runs, self.seed)
 
 
 def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """List the assumptions of the answers, sentences without their full stop."""
-    twice = "the noise is twice that for adding or removing a user"
+    doubled_noise_text = "the noise is twice that for adding or removing a user"
     mechanism, has_rule = parameters.mechanism, parameters.pace is Pace.RULE
     counts_text = {
         Neighbours.ADD_OR_REMOVE_USER: "The rows per user and the number of users are protected; the latter costs 3 to "
         "5 % of the budget",
-        Neighbours.REPLACE_USER: f"The rows per user are protected, the number of users is public; {twice}",
-        Neighbours.REPLACE_VALUES: f"The rows per user are public; {twice}",
+        Neighbours.REPLACE_USER: f"The rows per user are protected, the number of users is public; "
+        f"{doubled_noise_text}",
+        Neighbours.REPLACE_VALUES: f"The rows per user are public; {doubled_noise_text}",
     }[parameters.neighbours]
     return (
         f"Neighbouring relation: {parameters.neighbours.value}",

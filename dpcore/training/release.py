@@ -31,8 +31,8 @@ from dpcore.training.account import (
     Cell,
     Method,
     compute_smooth_weights,
-    gradient_sensitivity,
-    weight_sensitivity,
+    compute_weight_sensitivity,
+    get_gradient_sensitivity,
 )
 from dpcore.training.descent import descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
@@ -69,23 +69,25 @@ def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     A user with no more rows keeps all. Two rows share their 64 bits with a chance below 1e-8 even where one
     user has half a million; then the first of them is kept, which favours a row and costs no privacy.
     """
-    keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
-    is_drawn = rank_within_users(rows.users, keys) < cap
+    random_keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
+    is_drawn = rank_within_users(rows.users, random_keys) < cap
     return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.users[is_drawn])
 
 
 def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
     """Return the squared sensitivity of a step's integers, as an integer."""
-    return int(gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
+    return int(get_gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
 
 
 def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
-    """Choose the grid of the sum of weights: its squared sensitivity in steps, 0 if it is public, and its step."""
-    sensitivity = weight_sensitivity(mechanism.neighbours, bound)
+    """Return the squared sensitivity of the sum of weights in grid steps (0 if it is public), and the step."""
+    sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
         return 0, 1.0
-    gradients = mechanism.steps * _compute_squared_sensitivity(mechanism)
-    sensitivity_in_steps = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
+    squared_gradient_sensitivity = mechanism.steps * _compute_squared_sensitivity(mechanism)
+    sensitivity_in_steps = math.isqrt(
+        round(squared_gradient_sensitivity * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE))
+    )
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
     # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
     # nothing, finer steps would be lost in rounding. A coarser step moves by fewer.
@@ -135,10 +137,10 @@ def train_once(
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
         algorithm 1; for clipped sums, McMahan, Ramage, Talwar and Zhang 2018.
     """
-    mechanism, noise, facts = _price_release(rows, mechanism, cell)
+    mechanism, gaussian_steps, facts = _price_release(rows, mechanism, cell)
     if charge is not None:
         charge(facts)
-    release = _Release(rows, mechanism, cell, noise, facts, progress, should_stop)
+    release = _Release(rows, mechanism, cell, gaussian_steps, facts, progress, should_stop)
     release.report(0.0, was_drawn=False)
     if cell.method is Method.OUTPUT:
         return release.perturb_minimiser()
@@ -181,15 +183,19 @@ def _price_release(
             num_features,
         )
     elif mechanism.pace is Pace.RULE:
-        squared_sensitivity = choose_rule_grid(mechanism, bound_follows).total
+        squared_sensitivity = choose_rule_grid(mechanism, bound_follows).squared_total_sensitivity
         num_draws = steps * (num_features + bound_follows) + 1
     else:
-        squared_weights, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
-        squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weights
+        squared_weight_sensitivity, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
+        squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
         num_draws = steps * num_features + 1
-    noise = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
+    gaussian_steps = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
     name = OUTPUT_MECHANISM if is_output else MECHANISM
-    return mechanism, noise, ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
+    return (
+        mechanism,
+        gaussian_steps,
+        ReleaseFacts(gaussian_steps.epsilon, gaussian_steps.delta, mechanism.neighbours, name),
+    )
 
 
 @dataclass(frozen=True)
@@ -204,23 +210,34 @@ class RuleGrid:
         total: Squared sensitivity of everything together.
     """
 
-    squared_gradient: int
-    count: int
-    squared_counts: int
-    number: int
-    total: int
+    squared_gradient_sensitivity: int
+    count_unit: int
+    squared_count_sensitivity: int
+    num_users_unit: int
+    squared_total_sensitivity: int
 
 
 def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
-    """Split the budget as `account.split_budget` does, to a millionth."""
-    gradients, counts, number = account.split_budget(mechanism.neighbours, bound_follows)
-    squared_gradient = _compute_squared_sensitivity(mechanism)
-    squared_steps = int(gradient_sensitivity(mechanism.neighbours)) ** 2
-    count = math.isqrt(round(USER_NORM**2 * counts / gradients))
-    number_unit = math.isqrt(round(mechanism.steps * squared_gradient * number / gradients))
+    """Return integer sensitivities that split the budget as `account.split_budget` does, to a millionth."""
+    gradient_share, count_share, num_users_share = account.split_budget(mechanism.neighbours, bound_follows)
+    squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
+    squared_user_change = int(get_gradient_sensitivity(mechanism.neighbours)) ** 2
+    count_unit = math.isqrt(round(USER_NORM**2 * count_share / gradient_share))
+    num_users_unit = math.isqrt(
+        round(mechanism.steps * squared_gradient_sensitivity * num_users_share / gradient_share)
+    )
     # The total of the rounded integers: it pays for what rounding shifts from one part to another.
-    total = mechanism.steps * (squared_gradient + squared_steps * count**2) + number_unit**2
-    return RuleGrid(squared_gradient, count, squared_steps * count**2, number_unit, total)
+    squared_total_sensitivity = (
+        mechanism.steps * (squared_gradient_sensitivity + squared_user_change * count_unit**2)
+        + num_users_unit**2
+    )
+    return RuleGrid(
+        squared_gradient_sensitivity,
+        count_unit,
+        squared_user_change * count_unit**2,
+        num_users_unit,
+        squared_total_sensitivity,
+    )
 
 
 @dataclass(frozen=True)
@@ -230,7 +247,7 @@ class _Release:
     rows: ClassifierRows
     mechanism: Mechanism
     cell: Cell
-    noise: GaussianSteps
+    gaussian_steps: GaussianSteps
     facts: ReleaseFacts
     progress: Progress
     should_stop: ShouldStop
@@ -254,30 +271,38 @@ class _Release:
         return round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
     def descend_by_rule(self) -> Model:
-        """Release as `descent.simulate` does for one run."""
-        rows, mechanism, noise = self.choose_rows(), self.mechanism, self.noise
+        """Release a model of the descent by the rule, as `descent.simulate_descents` trains it in one run."""
+        rows, mechanism, gaussian_steps = self.choose_rows(), self.mechanism, self.gaussian_steps
         bound_follows = self.cell.method is Method.FOLLOWED
         grid = choose_rule_grid(mechanism, bound_follows)
-        unit_noise = gradient_sensitivity(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
+        unit_noise = (
+            get_gradient_sensitivity(mechanism.neighbours)
+            * gaussian_steps.scale
+            / math.sqrt(grid.squared_total_sensitivity)
+        )
         # The number of users is public, or released with noise.
         num_users = float(rows.num_users)
-        if grid.number:
-            noisy_value = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
-            num_users = max(float(noisy_value) / grid.number, unit_noise)
+        if grid.num_users_unit:
+            noisy_num_users_units = gaussian_steps.release(
+                np.array([grid.num_users_unit * rows.num_users]), grid.num_users_unit**2
+            )[0]
+            num_users = max(float(noisy_num_users_units) / grid.num_users_unit, unit_noise)
 
         def take_direction(
             theta: FloatArray, bounds: FloatArray, step: int
         ) -> tuple[FloatArray, FloatArray | None]:
             # Before the first step noise was drawn for the number of users only, where that is released.
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.number > 0)
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.num_users_unit > 0)
             gradient_sum, num_within = self.sum_gradients(rows, float(bounds[0]), theta[:, 0])
-            direction = np.asarray(noise.release(gradient_sum, grid.squared_gradient) / CELLS)[:, None]
+            direction = np.asarray(
+                gaussian_steps.release(gradient_sum, grid.squared_gradient_sensitivity) / CELLS
+            )[:, None]
             if not bound_follows:
                 return direction, None
-            balance = np.array([grid.count * (2 * num_within - rows.num_users)])
-            noisy_balance = float(noise.release(balance, grid.squared_counts)[0])
+            balance = np.array([grid.count_unit * (2 * num_within - rows.num_users)])
+            noisy_balance = float(gaussian_steps.release(balance, grid.squared_count_sensitivity)[0])
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
-            return direction, np.array([noisy_balance / (2.0 * grid.count * num_users) + 0.5])
+            return direction, np.array([noisy_balance / (2.0 * grid.count_unit * num_users) + 0.5])
 
         result = descend_by_rule(
             take_direction,
@@ -286,34 +311,47 @@ class _Release:
             np.array([num_users]),
             np.array([self.cell.bound]),
             unit_noise=unit_noise,
-            step_noise=noise.scale / CELLS,
+            step_noise=gaussian_steps.scale / CELLS,
             bound_follows=bound_follows,
         )
         assert result is not None  # `report` raises where it is stopped.
         last_bound = float(result[1][0])
-        deviation = noise.scale * last_bound * mechanism.clip / CELLS
-        return Model(result[0][:, 0], self.facts, self.cell, deviation, last_bound)
+        noise_deviation = gaussian_steps.scale * last_bound * mechanism.clip / CELLS
+        return Model(result[0][:, 0], self.facts, self.cell, noise_deviation, last_bound)
 
     def descend_as_entered(self) -> Model:
-        """Release as `descent.train_cells` does for one run."""
-        rows, mechanism, noise, bound = self.choose_rows(), self.mechanism, self.noise, self.cell.bound
-        squared_weights, weight_step = _choose_weight_grid(mechanism, bound, rows.num_users)
+        """Release a model of the descent with entered steps, as `descent.train_cells` trains it in one run."""
+        rows, mechanism, gaussian_steps, bound = (
+            self.choose_rows(),
+            self.mechanism,
+            self.gaussian_steps,
+            self.cell.bound,
+        )
+        squared_weight_sensitivity, weight_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
-        weights = np.minimum(bound, rows.sizes)
-        weight_sum = math.fsum(weights)
-        if squared_weights:
-            weight_steps = np.trunc(weights / weight_step).astype(np.int64).sum(keepdims=True)
-            weight_sum = max(float(noise.release(weight_steps, squared_weights)[0]) * weight_step, bound)
-        unit, squared_gradient = bound * mechanism.clip / CELLS, _compute_squared_sensitivity(mechanism)
+        user_weights = np.minimum(bound, rows.sizes)
+        weight_sum = math.fsum(user_weights)
+        if squared_weight_sensitivity:
+            weight_steps = np.trunc(user_weights / weight_step).astype(np.int64).sum(keepdims=True)
+            weight_sum = max(
+                float(gaussian_steps.release(weight_steps, squared_weight_sensitivity)[0]) * weight_step,
+                bound,
+            )
+        grid_step, squared_gradient_sensitivity = (
+            bound * mechanism.clip / CELLS,
+            _compute_squared_sensitivity(mechanism),
+        )
 
         def take_gradient(theta: FloatArray, step: int) -> FloatArray:
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weights > 0)
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weight_sensitivity > 0)
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
-            return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
+            return np.asarray(grid_step * gaussian_steps.release(gradient_sum, squared_gradient_sensitivity))[
+                :, None
+            ]
 
         theta = descend_as_entered(take_gradient, mechanism, rows.num_features, np.array([weight_sum]))
         assert theta is not None  # `report` raises where it is stopped.
-        return Model(theta[:, 0], self.facts, self.cell, noise.scale * unit, bound)
+        return Model(theta[:, 0], self.facts, self.cell, gaussian_steps.scale * grid_step, bound)
 
     def perturb_minimiser(self) -> Model:
         """Release the minimiser of the penalised sum of losses, on a grid, with noise once.
@@ -322,7 +360,12 @@ class _Release:
         g. The search ends where that is small enough, on any data, so that no failure reveals anything about them;
         the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
         """
-        rows, mechanism, noise, bound = self.rows, self.mechanism, self.noise, self.cell.bound
+        rows, mechanism, gaussian_steps, bound = (
+            self.rows,
+            self.mechanism,
+            self.gaussian_steps,
+            self.cell.bound,
+        )
         unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
         penalty = optimum.choose_penalty(unit_noise, rows.num_features, bound)
         weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
@@ -330,13 +373,13 @@ class _Release:
             rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * bound, self.should_stop
         )
         self.report(0.9, was_drawn=False)
-        step, sensitivity = (
+        grid_step, sensitivity = (
             bound / penalty / _OUTPUT_CELLS,
             _compute_output_sensitivity(mechanism, rows.num_features),
         )
-        noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity**2)
-        model = mechanism.project(np.asarray(step * noisy, dtype=np.float64)[:, None])
-        return Model(model[:, 0], self.facts, self.cell, noise.scale * step, bound)
+        noisy_steps = gaussian_steps.release(np.rint(theta / grid_step).astype(np.int64), sensitivity**2)
+        noisy_theta = mechanism.project(np.asarray(grid_step * noisy_steps, dtype=np.float64)[:, None])
+        return Model(noisy_theta[:, 0], self.facts, self.cell, gaussian_steps.scale * grid_step, bound)
 
 
 _MINIMISER_TOLERANCE = 1e-6
@@ -347,7 +390,7 @@ _OUTPUT_CELLS = 2**28
 
 def _compute_output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
     """Return the sensitivity of the minimiser to one user, in steps of the grid."""
-    sensitivity = gradient_sensitivity(mechanism.neighbours)
+    sensitivity = get_gradient_sensitivity(mechanism.neighbours)
     return (
         math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))
         + 1
@@ -367,7 +410,7 @@ class ReleaseRecord:
     """
 
     question: object
-    names: tuple[str, ...]
+    raw_feature_names: tuple[str, ...]
     scaling: Scaling
     model: Model
     positive_meaning: str
@@ -375,16 +418,16 @@ class ReleaseRecord:
     @property
     def feature_names(self) -> list[str]:
         """Return the names of the features, as a spreadsheet may open them."""
-        return [escape_formula(name) for name in self.names]
+        return [escape_formula(name) for name in self.raw_feature_names]
 
     @property
-    def ends(self) -> FloatArray:
+    def range_ends(self) -> FloatArray:
         """Return the lowest and the highest value of each feature, NaN without a range, shape (2, num_features)."""
         return np.array([value_range or (np.nan, np.nan) for value_range in self.scaling.ranges]).T
 
 
 def write_models(records: Sequence[ReleaseRecord]) -> str:
-    """Write every released model, one line per feature.
+    """Write every released model as CSV, one line per feature.
 
     Columns: ``draw``, ``feature``, its range, ``norm``, ``theta``, ``positive``, method and bounds, ``label``.
 
@@ -396,8 +439,8 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
         columns = {
             "draw": number,
             "feature": record.feature_names,
-            "lowest": record.ends[0],
-            "highest": record.ends[1],
+            "lowest": record.range_ends[0],
+            "highest": record.range_ends[1],
             "norm": record.scaling.norm,
             "theta": record.model.theta,
             "positive": escape_formula(record.positive_meaning),

@@ -56,17 +56,21 @@ class Scaling:
         if len(self.ranges) != features.shape[1]:
             raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        low, high = np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2).T / 2
-        mapped = np.clip((features - (low + high)) / (high - low), -1.0, 1.0) / self.norm
+        half_low, half_high = (
+            np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2).T / 2
+        )
+        mapped_features = (
+            np.clip((features - (half_low + half_high)) / (half_high - half_low), -1.0, 1.0) / self.norm
+        )
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
-        squares = np.zeros(mapped.shape[0])
-        for column in mapped.T:
-            squares += column * column
-        return np.asarray(mapped / np.maximum(np.sqrt(squares), 1.0)[:, None])
+        squared_norms = np.zeros(mapped_features.shape[0])
+        for column in mapped_features.T:
+            squared_norms += column * column
+        return np.asarray(mapped_features / np.maximum(np.sqrt(squared_norms), 1.0)[:, None])
 
 
-def list_numbers(design: Design) -> tuple[str, ...]:
-    """List the columns that enter as numbers."""
+def list_numeric_columns(design: Design) -> tuple[str, ...]:
+    """List the names of the columns that enter as numbers."""
     return tuple(feature.column for feature in design.features if feature.encoding is FeatureKind.NUMERIC)
 
 
@@ -86,13 +90,13 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
         InvalidInput: A range is missing, empty or not finite.
     """
     assert dataset.table is not None
-    numbers = list_numbers(design)
-    missing = [column for column in numbers if column not in ranges]
-    if missing:
-        raise InvalidInput([f"the range of {column} is missing" for column in missing])
-    names = dataset.table.feature_names
+    numeric_columns = list_numeric_columns(design)
+    missing_columns = [column for column in numeric_columns if column not in ranges]
+    if missing_columns:
+        raise InvalidInput([f"the range of {column} is missing" for column in missing_columns])
+    feature_names = dataset.table.feature_names
     # Features stand in the order of the design; a number keeps its column's name.
-    ranges_of_features = tuple(ranges[name] if name in numbers else None for name in names)
+    ranges_of_features = tuple(ranges[name] if name in numeric_columns else None for name in feature_names)
     return Scaling(ranges_of_features, math.sqrt(len(design.features) + design.intercept))
 
 
@@ -141,11 +145,11 @@ class ClassifierRows:
 
     @cached_property
     def digest(self) -> str:
-        """Compute SHA-256 of the content: as private as the data."""
-        content = hashlib.sha256()
+        """Return the SHA-256 of the content, hexadecimal: as private as the data."""
+        sha256 = hashlib.sha256()
         for array in (self.features, self.signs, self.users):
-            content.update(np.ascontiguousarray(array).tobytes())
-        return content.hexdigest()
+            sha256.update(np.ascontiguousarray(array).tobytes())
+        return sha256.hexdigest()
 
     @property
     def num_rows(self) -> int:
@@ -167,9 +171,9 @@ class ClassifierRows:
         is_selected = np.zeros(self.num_users, dtype=bool)
         is_selected[user_codes] = True
         is_kept = is_selected[self.users]
-        codes = np.cumsum(is_selected) - 1
+        new_codes = np.cumsum(is_selected) - 1
         return ClassifierRows(
-            self.features[is_kept], self.signs[is_kept], codes[self.users[is_kept]].astype(np.int64)
+            self.features[is_kept], self.signs[is_kept], new_codes[self.users[is_kept]].astype(np.int64)
         )
 
 
@@ -185,30 +189,32 @@ def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -
         InvalidInput: Ranges do not fit, or the threshold is not finite.
     """
     require.finite(positive_above=positive_above)
-    order = np.argsort(table.user_codes, kind="stable")
-    users = np.unique(table.user_codes[order], return_inverse=True)[1].astype(np.int64)
-    signs = np.where(table.labels[order] > positive_above, 1.0, -1.0)
-    return ClassifierRows(scaling.apply(table.features[order]), signs, users)
+    row_order = np.argsort(table.user_codes, kind="stable")
+    users = np.unique(table.user_codes[row_order], return_inverse=True)[1].astype(np.int64)
+    signs = np.where(table.labels[row_order] > positive_above, 1.0, -1.0)
+    return ClassifierRows(scaling.apply(table.features[row_order]), signs, users)
 
 
-def hold_out(rows: ClassifierRows, share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
+def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
     """Split users at random into training and test: all rows of a user go to the same side.
 
     Args:
         rows: Of at least two users.
-        share: Of the users that is held out, strictly between 0 and 1; at least one user stays on either side.
+        test_share: Of the users that is held out, strictly between 0 and 1; at least one user stays on either side.
         seed: Of the draw.
 
     Raises:
         InvalidInput: ``share`` out of range, or fewer than two users.
     """
     with Problems() as problems:
-        problems.inside(0.0, 1.0, **{"the share of users that is held out": share})
+        problems.inside(0.0, 1.0, **{"the share of users that is held out": test_share})
         if rows.num_users < 2:
             problems.add("one user cannot be split into users to train on and users held out")
-    num_test = min(max(round(share * rows.num_users), 1), rows.num_users - 1)
-    order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
-    return rows.select_users(np.sort(order[num_test:])), rows.select_users(np.sort(order[:num_test]))
+    num_test = min(max(round(test_share * rows.num_users), 1), rows.num_users - 1)
+    user_order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
+    return rows.select_users(np.sort(user_order[num_test:])), rows.select_users(
+        np.sort(user_order[:num_test])
+    )
 
 
 def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> ClassifierRows:
@@ -241,7 +247,7 @@ SHAPE = (len(ScoreUnit), len(Measure))
 
 
 def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:
-    """Compute mean loss and accuracy of several models.
+    """Compute mean loss and accuracy of several models, over rows and over users, shape (runs, 2, 2).
 
     Args:
         rows: Whose rows they are judged on.
@@ -251,18 +257,18 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
     Returns:
         Shape (runs, 2, 2): over rows and over users; loss, and share of rows told right (a margin of 0 counts half).
     """
-    runs = theta.shape[1]
-    total = np.zeros((runs, *SHAPE))
+    num_runs = theta.shape[1]
+    scores = np.zeros((num_runs, *SHAPE))
     user_weights = 1.0 / rows.num_users / rows.sizes[rows.users]
     row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), user_weights))
-    block = max(_BLOCK // runs, 1)
-    for start in range(0, rows.num_rows, block):
-        row_slice = slice(start, start + block)
+    block_size = max(_BLOCK // num_runs, 1)
+    for start in range(0, rows.num_rows, block_size):
+        row_slice = slice(start, start + block_size)
         margins = rows.signed[row_slice] @ theta
         accuracies = 0.5 * (np.sign(margins) + 1.0)
         for measure_index, values in enumerate((loss.evaluate(margins), accuracies)):
-            total[:, :, measure_index] += (row_weights[:, row_slice] @ values).T
-    return total
+            scores[:, :, measure_index] += (row_weights[:, row_slice] @ values).T
+    return scores
 
 
 def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:

@@ -18,7 +18,7 @@ from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.data.samples import FOLDER
 from dpcore.data.tables import Table, read_numbers
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.training.rows import Scaling, list_numbers, make_scaling
+from dpcore.training.rows import Scaling, list_numeric_columns, make_scaling
 
 MAX_ROWS = 200_000
 """Most rows to train on: 20 runs of 36 cells take about ten minutes on one core."""
@@ -69,9 +69,9 @@ class TrainingData:
         return self.dataset.provenance
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def numeric_columns(self) -> tuple[str, ...]:
         """Return the columns that enter as numbers and need a range."""
-        return () if self.design is None else list_numbers(self.design)
+        return () if self.design is None else list_numeric_columns(self.design)
 
 
 def read_labelled_table(
@@ -97,22 +97,24 @@ def read_labelled_table(
     """
     if positive is not None:
         design = replace(design, positive=str(positive).strip())
-    pairs = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
-    numbers = list_numbers(design)
+    finite_ranges = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
+    numeric_columns = list_numeric_columns(design)
     problems = [
         InputProblem(
             f"the range of {shorten(column)} is missing: ranges={{{column[:40]!r}: (lowest, highest)}}"
         )
-        for column in numbers
-        if column not in pairs
+        for column in numeric_columns
+        if column not in finite_ranges
     ]
     problems += [
         InputProblem(f"ranges names {shorten(column)}, which is no feature that enters as a number")
-        for column in pairs
-        if column not in numbers
+        for column in finite_ranges
+        if column not in numeric_columns
     ]
     dataset = build_dataset(table, design, disclosure, problems)
-    return TrainingData(dataset, dataset.digest, design, make_scaling(dataset, design, pairs), pairs)
+    return TrainingData(
+        dataset, dataset.digest, design, make_scaling(dataset, design, finite_ranges), finite_ranges
+    )
 
 
 def build_dataset(
@@ -143,7 +145,7 @@ def check_rows(features: FloatArray, codes: IntArray, names: tuple[str, ...]) ->
 
 
 def find_unlisted_levels(design: Design) -> list[InputProblem]:
-    """Find categories whose levels are not listed: taken from private rows they would stand in the release."""
+    """List a problem for each category without listed levels: taken from private rows they would be released."""
     return [
         InputProblem(
             f"the levels of column {shorten(feature.column)} must be listed: a release of private rows names them",
@@ -155,18 +157,20 @@ def find_unlisted_levels(design: Design) -> list[InputProblem]:
 
 
 def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
-    """Find a label of words none of which is named as the class that counts as 1."""
+    """List a problem if the label holds words and no class is named to count as 1; else an empty list."""
     if design.positive or design.label not in table.columns:
         return []
     text_rows = np.flatnonzero(read_numbers(table, design.label).text)
     if not text_rows.size:
         return []
-    lines = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])
-    lines += f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
+    lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])
+    lines_text += f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
     line_text = wording.agreeing(text_rows.size, "line", "lines")
-    problem = f"the label {shorten(design.label)} holds words ({line_text} {lines}): which one is 1?"
+    problem_text = (
+        f"the label {shorten(design.label)} holds words ({line_text} {lines_text}): which one is 1?"
+    )
     remedy = "Name the class that counts as 1 (positive), or correct these cells"
-    return [InputProblem(problem, remedy=remedy)]
+    return [InputProblem(problem_text, remedy=remedy)]
 
 
 def describe_positive(data: TrainingData, positive_above: float) -> str:
@@ -186,13 +190,13 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     table = data.dataset.table
     assert table is not None
     if data.design is not None and data.design.positive:
-        meaning = describe_positive(data, positive_above)
-        return f"A row counts as 1 where {meaning}, else as −1"
+        meaning_text = describe_positive(data, positive_above)
+        return f"A row counts as 1 where {meaning_text}, else as −1"
     num_labels = np.unique(table.labels).size
     if num_labels <= 2:
         return ""
-    threshold = wording.entered(positive_above)
-    return f"The label {shorten(table.label)} has {num_labels:,} different values: those above {threshold} count as 1"
+    rule_text = f"those above {wording.entered(positive_above)} count as 1"
+    return f"The label {shorten(table.label)} has {num_labels:,} different values: {rule_text}"
 
 
 def load_sample() -> TrainingData:
@@ -205,8 +209,10 @@ def load_sample() -> TrainingData:
     if not path.is_file():
         raise refuse(f"the sample file {FILE} is missing from the folder sample_data")
     dataset = build_dataset(read_table(path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
-    source = "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
-    dataset = replace(dataset, name=TITLE, source=source)
+    source_text = (
+        "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
+    )
+    dataset = replace(dataset, name=TITLE, source=source_text)
     return TrainingData(dataset, dataset.digest, DESIGN, make_scaling(dataset, DESIGN, RANGES), RANGES)
 
 
@@ -280,11 +286,11 @@ class TrainingGenerator:
         users = rng.permutation(np.repeat(np.arange(self.num_users), sizes))
         features = np.column_stack((np.ones(num_rows), rng.uniform(-1.0, 1.0, (num_rows, self.informative))))
         scaling = Scaling((None, *((-1.0, 1.0),) * self.informative), float(np.sqrt(1 + self.informative)))
-        effects = self.user_effect * rng.standard_normal(self.num_users)
-        effects *= np.sqrt(sizes / np.median(sizes))
-        score = scaling.apply(features) @ self.theta + effects[users]
-        labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-score))).astype(np.float64)
-        names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
+        user_effects = self.user_effect * rng.standard_normal(self.num_users)
+        user_effects *= np.sqrt(sizes / np.median(sizes))
+        true_scores = scaling.apply(features) @ self.theta + user_effects[users]
+        labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-true_scores))).astype(np.float64)
+        feature_names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
         source_text = (
             f"Generated: {wording.counted(self.num_users, 'user')} with Pareto sizes (exponent "
             f"{wording.entered(self.exponent)}, at most {self.max_rows:,} rows), a logistic model with "
@@ -296,6 +302,6 @@ class TrainingGenerator:
             source=source_text,
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(sizes),
-            table=LabelledRows(features, labels, users, names, "y"),
+            table=LabelledRows(features, labels, users, feature_names, "y"),
         )
         return TrainingData(dataset, dataset.digest, scaling=scaling)

@@ -59,10 +59,10 @@ def _show_training(parameters: OwnersParameters) -> None:
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     for column, name in zip(columns, TRAINING_FIELDS[1:], strict=False):
         with column:
-            fields.draw(QUESTION, name, disabled=name == "train_owners" and bool(account))
+            fields.draw(QUESTION, name, is_disabled=name == "train_owners" and bool(account))
     with columns[-1]:
         is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
-    question = (parameters.train_on, account, study, disclosure)
+    training_key = (parameters.train_on, account, study, disclosure)
     try:
         check_records(study, records)
     except InvalidInput as refused:
@@ -70,20 +70,27 @@ def _show_training(parameters: OwnersParameters) -> None:
         is_started = False
     if is_started:
         jobs.start(
-            JOB_KEY, question, lambda progress, stop: run_study(study, records, progress, stop), heavy=True
+            JOB_KEY,
+            training_key,
+            lambda progress, stop: run_study(study, records, progress, stop),
+            is_heavy=True,
         )
     is_running = jobs.watch(JOB_KEY, "Training")
-    latest = jobs.so_far_of(JOB_KEY) if is_running else jobs.result_of(JOB_KEY)
+    latest_training = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
-    if latest is None or latest[0][:2] != question[:2] or latest[1].share_done == 0.0:
+    if (
+        latest_training is None
+        or latest_training[0][:2] != training_key[:2]
+        or latest_training[1].share_done == 0.0
+    ):
         if not is_running:
             st.caption("Nothing was trained yet.")
         return
-    if latest[0] != question:
+    if latest_training[0] != training_key:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(latest[1], is_running, disclosure, has_paper=not account)
+    _show_results(latest_training[1], is_running, disclosure, has_paper=not account)
 
 
 def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance, has_paper: bool) -> None:
@@ -102,7 +109,7 @@ def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance,
     cards.label(disclosure)
 
 
-def build_report(answer: Answer, source: Source, training: TrainingCard | None = None) -> Report:
+def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
@@ -116,35 +123,43 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
         hidden_fields.add("own_bound")
         summary = summarise_owners(solution)
         source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)
-    if training is not None and training.is_private:
+    if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
-        source = replace(source, disclosure=training.disclosure)
+        source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
     report = report_content.of_answer(QUESTION, answer, source, setting_labels=labels, summary=summary)
-    if training is None:
+    if training_card is None:
         return report
     return replace(
-        report, answers=(*report.answers, (TITLE, training.card)), figures=(*report.figures, training.plot)
+        report,
+        answers=(*report.answers, (TITLE, training_card.card)),
+        figures=(*report.figures, training_card.plot),
     )
 
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
-    assert answer.choice is not None
-    source, latest, training = report_content.source(), jobs.result_of(JOB_KEY), None
-    if latest is not None and latest[1].share_done > 0.0:
-        (records, _, _, disclosure), result = latest
-        training = TrainingCard(result, disclosure, records is not Records.UPLOAD)
+    assert answer.write_choice is not None
+    source, latest_training, training_card = (
+        report_content.build_session_source(),
+        jobs.find_result(JOB_KEY),
+        None,
+    )
+    if latest_training is not None and latest_training[1].share_done > 0.0:
+        (records, _, _, disclosure), result = latest_training
+        training_card = TrainingCard(result, disclosure, records is not Records.UPLOAD)
     report_content.draw(
         "owners",
-        answer.disclosure if training is None or not training.is_private else training.disclosure,
-        lambda: build_report(answer, source, training),
+        answer.disclosure
+        if training_card is None or not training_card.is_private
+        else training_card.disclosure,
+        lambda: build_report(answer, source, training_card),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
-        [("Choice (JSON)", "owners_choice.json", answer.choice)],
+        [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
         answer.disclosure,
     )
-    if training is not None:
+    if training_card is not None:
         st.caption(
-            f"The report holds the accuracies of the last training. Their label: *{training.disclosure.label}*."
+            f"The report holds the accuracies of the last training. Their label: *{training_card.disclosure.label}*."
         )

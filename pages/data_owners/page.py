@@ -21,9 +21,9 @@ from pages.shared.screen import layout
 def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
     """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
     own_table = upload.find_table()
-    label = find_disclosure(parameters, dataset, None if own_table is None else own_table.dataset)
-    subject = dataset if parameters.source is OwnersSource.DATA else label
-    solution = yield Cached(solve, (subject, parameters.without(*TRAINING_FIELDS)))
+    disclosure = find_disclosure(parameters, dataset, None if own_table is None else own_table.dataset)
+    data_or_label = dataset if parameters.source is OwnersSource.DATA else disclosure
+    solution = yield Cached(solve, (data_or_label, parameters.without(*TRAINING_FIELDS)))
     return SearchResult(solution)
 
 
@@ -36,7 +36,7 @@ class OwnersPage(Page):
             QUESTION,
             slots,
             # Entered owners are all alike, so that no cap is sought for them.
-            hidden=lambda name: (
+            is_hidden=lambda name: (
                 name == "own_bound" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
             ),
             num_columns=2,
@@ -44,7 +44,7 @@ class OwnersPage(Page):
         return parameters
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
-        """Return the training, which has records of its own."""
+        """Return the tab *Accuracy*, which trains models on records of its own."""
         return {"Accuracy": lambda: contents.show(answer.parameters)}
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:

@@ -16,10 +16,10 @@ QUESTION = Question(
     group="Models",
     lead="Hospitals, phones or shops could share a model. **Should they, and what does joint privacy buy?**",
     sentence="Data owners could train a model together: should they?",
-    release="A model trained across several data owners",
-    own_file="loaded",
+    release_phrase="A model trained across several data owners",
+    own_file_name="loaded",
     parameters=OwnersParameters,
-    also=table_upload.ENTRIES
+    other_origins=table_upload.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure")
     | FieldOrigin.DATA.each("training_job"),
 )
@@ -41,9 +41,9 @@ def find_disclosure(
     if parameters.source is OwnersSource.DATA:
         return dataset.provenance
     is_entered = any(
-        getattr(parameters, name) not in (None, QUESTION.first(name))
+        getattr(parameters, name) not in (None, QUESTION.get_initial_value(name))
         for name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
-    private = dataset.is_private or (own_table is not None and own_table.is_private)
-    return Disclosure.PRIVATE if is_entered and private else Disclosure.PUBLIC
+    is_private = dataset.is_private or (own_table is not None and own_table.is_private)
+    return Disclosure.PRIVATE if is_entered and is_private else Disclosure.PUBLIC

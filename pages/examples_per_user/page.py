@@ -19,4 +19,4 @@ class ExamplesPage(Page):
         return "All bounds, both ways (CSV)"
 
 
-ExamplesPage(QUESTION, solve_beside_page, build_answer, progress_below=True).show()
+ExamplesPage(QUESTION, solve_beside_page, build_answer, shows_progress_below=True).show()

@@ -13,9 +13,9 @@ QUESTION = Question(
     group="Models",
     lead="You train a model by DP-SGD that protects users. **How many examples of one user may it see?**",
     sentence="I train by DP-SGD: how many examples of one user may the model see?",
-    release="A model trained by DP-SGD",
+    release_phrase="A model trained by DP-SGD",
     answers_from=(Facet.ROWS,),
     parameters=ExamplesParameters,
-    also=FieldOrigin.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")
+    other_origins=FieldOrigin.DATA.each("exact_job", "exact_job_earlier", "owners_job", "owners_bound")
     | FieldOrigin.PUBLIC.each("tabs"),
 )

@@ -91,7 +91,7 @@ class FactorisationPage(Page):
             QUESTION,
             slots,
             options={"source": sources},
-            hidden=lambda name: name in RANGE and bool(list_empty()),
+            is_hidden=lambda name: name in RANGE and bool(list_empty()),
             widgets={"source": draw_source, **in_pairs, **{pair[1]: lambda: None for pair in PAIRS}},
             draw_more=draw_training,
             ask_first=ask_range,
@@ -122,7 +122,7 @@ class FactorisationPage(Page):
 
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script: the rows, or none where ratings are generated."""
-        source = report_content.source(needs_rows=True, disclosure=answer.disclosure)
+        source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         if answer.parameters.source is RatingSource.DATA:
             return source
         return replace(source, needs_rows=False, write_cell=write_data_cell)
@@ -135,7 +135,7 @@ class FactorisationPage(Page):
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Leave out the fields that do not apply, and those of tabs."""
-        unused = {*answer.parameters.unused, *NOT_ANSWERED}
+        unused = {*answer.parameters.unused_names, *NOT_ANSWERED}
         return [name for name in QUESTION.fields if name not in unused]
 
 

@@ -35,10 +35,10 @@ QUESTION = Question(
     group="Models",
     lead="You learn a private recommender. **Which items get a user's budget, and is it worth it?**",
     sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
-    release="A recommender from ratings",
+    release_phrase="A recommender from ratings",
     answers_from=(Facet.GROUPS,),
     parameters=FactorisationParameters,
-    also=uploads.ENTRIES
+    other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOBS, *(f"{job}_earlier" for job in JOBS)),
     propose=propose,

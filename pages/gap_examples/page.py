@@ -26,7 +26,7 @@ def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapS
     return build_answer(dataset, parameters, solution, value_range)
 
 
-def say_cleared(unused: Collection[str]) -> bool:
+def explain_cleared_variance(unused: Collection[str]) -> bool:
     """Say why the variance is empty, if a release emptied it."""
     if "value_variance" not in unused:
         session.explain_cleared({QUESTION.key("value_variance"): "σ²"})
@@ -38,7 +38,7 @@ class GapPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> GapParameters | None:
         """Draw the variance of a value."""
-        return question_page.read_inputs(QUESTION, slots, ask_first=say_cleared)
+        return question_page.read_inputs(QUESTION, slots, ask_first=explain_cleared_variance)
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the steps on instances ask for."""

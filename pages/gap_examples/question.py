@@ -15,6 +15,6 @@ QUESTION = Question(
     "mean?**",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     parameters=GapParameters,
-    also=FieldOrigin.PUBLIC.each("tabs"),
-    formerly={"noise": "variance_source", "noise_variance": "value_variance"},
+    other_origins=FieldOrigin.PUBLIC.each("tabs"),
+    former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
 )

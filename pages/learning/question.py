@@ -15,8 +15,9 @@ QUESTION = Question(
     "**How many rows may one user contribute?**",
     step="a model",
     sentence="I train a model with a private learner: how many rows of one user may it see?",
-    release="A model (trained with a private learner)",
+    release_phrase="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
-    also=FieldOrigin.DATA.each("whose_cap", "draws_job", "cost_job") | FieldOrigin.PUBLIC.each("tabs"),
+    other_origins=FieldOrigin.DATA.each("whose_cap", "draws_job", "cost_job")
+    | FieldOrigin.PUBLIC.each("tabs"),
 )

@@ -19,14 +19,16 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
 
 def answer(dataset: Dataset, parameters: LearningParameters) -> str:
     """Write the best cap if users differ as is set, and if they are alike."""
-    current = solve(dataset, parameters)
-    first = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
-    change = current.max_contributions - first.max_contributions
-    rises = "It rises" if change > 0 else "It falls" if change < 0 else "It stays"
-    rows = wording.counted(current.max_contributions, "row")
+    current_cap = solve(dataset, parameters)
+    first_cap = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
+    cap_change = current_cap.max_contributions - first_cap.max_contributions
+    change_text = "It rises" if cap_change > 0 else "It falls" if cap_change < 0 else "It stays"
+    rows_text = wording.counted(current_cap.max_contributions, "row")
     return (
-        f"**{rises}**, from {wording.number(first.max_contributions)} to {rows}: if users differ, a better mix of them "
-        f"is worth noise of {wording.number(current.privacy)} instead of {wording.number(first.privacy)}."
+        f"**{change_text}**, from {wording.number(first_cap.max_contributions)} to {rows_text}: if users differ, "
+        "a better "
+        f"mix of them is worth noise of {wording.number(current_cap.privacy)} instead of "
+        f"{wording.number(first_cap.privacy)}."
     )
 
 

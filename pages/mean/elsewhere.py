@@ -9,7 +9,8 @@ import streamlit as st
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
-from dpcore.common.noise_error import ASSUMED_SHARE
+from dpcore.common.noise_error import ASSUMED_SHARE, NoiseKind
+from dpcore.common.programs import SPLITS_MEANS
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean import answer as core
@@ -29,8 +30,13 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
     if lower is None or upper is None:
         return None
     try:
-        users = {name: state[QUESTION.key(name)] for name in ("counts", "target", "likeness", "user_share")}
-        return MeanParameters(epsilon, lower, upper, variance_source=source, value_variance=variance, **users)
+        names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
+        settings = {name: state[QUESTION.key(name)] for name in names}
+        if settings["mechanism"] is NoiseKind.GAUSSIAN:
+            settings["delta"] = state[QUESTION.key("delta")]
+        return MeanParameters(
+            epsilon, lower, upper, variance_source=source, value_variance=variance, **settings
+        )
     except InvalidInput:
         return None
 
@@ -40,7 +46,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     mean_parameters = parameters(epsilon)
     if mean_parameters is None:
         return None
-    state, _ = jobs.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, for_all=False)
+    state, _ = jobs.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, is_shared=False)
     return core.build_answer(dataset, mean_parameters, state.value)
 
 
@@ -88,6 +94,9 @@ def differing(
     why, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
     if smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
         why = "its weights have a private constant beside the bound, and a draw has none"
+    program = answer.parameters.program
+    if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
+        why = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
     if answer.setting.uses_values and dataset.is_private:
         why = "it reads the private values. A private choice takes the worst case"
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(number)}: {why}."

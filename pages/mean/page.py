@@ -44,7 +44,7 @@ class MeanPage(Page):
             QUESTION,
             slots,
             options=WITHOUT_VALUES if dataset.release is not None else {},
-            hidden=is_read_off_table,
+            is_hidden=is_read_off_table,
             draw_more=lambda: fields.button(
                 "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper
             ),
@@ -56,7 +56,7 @@ class MeanPage(Page):
             )
         return parameters
 
-    def formula(self, answer: Answer) -> str:
+    def choose_formula_file(self, answer: Answer) -> str:
         """Return the file on the error on this table, on users who differ, or on independent rows."""
         solution = answer.solution
         if solution.problem.table is not None:

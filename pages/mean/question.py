@@ -52,12 +52,12 @@ QUESTION = Question(
     "contribute?**",
     step="a mean",
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
-    release="A mean (an average over rows)",
+    release_phrase="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
-    also=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
+    other_origins=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
     | FieldOrigin.VALUES.each("range_search"),
     propose=propose,
     proposed_fields=(*FROM_DATA, *ENDS),
-    formerly={"noise": "variance_source", "noise_variance": "value_variance"},
+    former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
 )

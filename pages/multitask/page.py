@@ -22,7 +22,7 @@ from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
 from pages.shared.screen import layout
-from pages.shared.screen.sections import Renderer, contents
+from pages.shared.screen.sections import Renderer, build_contents
 from pages.shared.session import session
 
 
@@ -44,16 +44,16 @@ class MultitaskPage(Page):
         if dataset.pairs is not None:
             return False
         is_generated = parameters.source is not TaskSource.DATA
-        subject = "The data in use have" if dataset.release is None else "A DP release has"
+        subject_text = "The data in use have" if dataset.release is None else "A DP release has"
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} no tasks. Choose generated ones (*More settings*) or bring a task column.",
+                    f"{subject_text} no tasks. Choose generated ones (*More settings*) or bring a task column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):
                 if is_generated:
-                    st.caption(f"{subject} no tasks, so these are generated.", width="content")
+                    st.caption(f"{subject_text} no tasks, so these are generated.", width="content")
                 session.draw_data_link("Bring data with tasks")
         if not is_generated:
             self.draw_refused(slots, dataset, parameters)
@@ -64,8 +64,8 @@ class MultitaskPage(Page):
     ) -> None:
         """Draw the studies, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
-        tabs = contents(
-            renderer, {"Studies": STUDIES}, {layout.COMPUTED: lambda: st.markdown(QUESTION.formula())}
+        tabs = build_contents(
+            renderer, {"Studies": STUDIES}, {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
         )
         with slots.bottom:
             layout.draw_tabs(tabs, QUESTION.key("tabs"))
@@ -88,7 +88,7 @@ class MultitaskPage(Page):
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script; generated tasks need no data."""
-        source = report_content.source(needs_rows=True, disclosure=answer.disclosure)
+        source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         is_generated = answer.parameters.generator is not None
         return replace(source, write_cell=write_generated_cell) if is_generated else source
 

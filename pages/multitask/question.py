@@ -27,10 +27,10 @@ QUESTION = Question(
     group="Models",
     lead="You train one private model per task. **Which tasks get a user's budget?**",
     sentence="I train one model per task: which get a user's budget?",
-    release="One model per task",
+    release_phrase="One model per task",
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
-    also=uploads.ENTRIES
+    other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each(
         *(
@@ -47,4 +47,4 @@ QUESTION = Question(
 
 def list_answer_fields(parameters: MultitaskParameters) -> list[str]:
     """List the fields that the answer depends on: not those of tabs, nor those that do not go with the choices."""
-    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused]
+    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused_names]

@@ -22,7 +22,7 @@ Destination = tuple[str, str]
 
 def open_page(title: str, tab: str) -> None:
     """Open the page at that tab."""
-    page = catalogue.page(title)
+    page = catalogue.find_page(title)
     if tab:
         st.session_state[page.key("tabs")] = tab
     st.session_state[keys.TOUR_GOES_TO] = page.path
@@ -35,18 +35,19 @@ def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
     ]
 
 
-def _open_pressed(key: str, destinations: tuple[Destination | None, ...]) -> None:
+def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -> None:
+    """Open the page of the row whose button was pressed."""
     click = st.session_state.get(key)
     if click is not None and (destination := destinations[click["row"]]) is not None:
         open_page(*destination)
 
 
-def show_figures(computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
+def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show a row for each figure: largest difference, small pictures of its main line, and its page."""
-    figures = [figure for figure, _ in computed]
+    figures = [figure for figure, _ in figures_with_runs]
     columns = {
         "Figure": [figure.name for figure in figures],
-        **_list_comparisons(computed),
+        **_list_comparisons(figures_with_runs),
         "Open": [],
         "What it shows": [figure.title for figure in figures],
         "Line": [figure.lines[-1].name for figure in figures],
@@ -57,13 +58,19 @@ def show_figures(computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     )
 
 
-def show_items(paper: Paper, computed: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
+def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show for each numbered item of the paper where it stands, and for figures how near ours is."""
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
-    by_item = {(pair[0].paper, re.split(" [(]|, ", pair[0].item)[0]): pair for pair in reversed(computed)}
+    pairs_by_name = {
+        (pair[0].paper, re.split(" [(]|, ", pair[0].item)[0]): pair for pair in reversed(figures_with_runs)
+    }
     pairs_by_item = [
-        [by_item[paper.title, name] for name in item.items.split(", ") if (paper.title, name) in by_item]
+        [
+            pairs_by_name[paper.title, name]
+            for name in item.items.split(", ")
+            if (paper.title, name) in pairs_by_name
+        ]
         for item in paper.items
     ]
     columns = {
@@ -89,7 +96,7 @@ def _show_table(
         type="tertiary",
         alignment="left",
         key=key,
-        on_click=_open_pressed,
+        on_click=_open_clicked_page,
         args=(key, tuple(destinations)),
     )
     thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}
@@ -103,14 +110,16 @@ def _show_table(
     )
 
 
-def _list_comparisons(computed: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+def _list_comparisons(
+    figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns] | None],
+) -> dict[str, list[Any]]:
     """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
     columns: dict[str, list[Any]] = {"Largest difference": [], "Ours": [], "Theirs": []}
-    for pair in computed:
+    for pair in figures_with_runs:
         cells: tuple[Any, ...] = (None, None, None)
         if pair is not None:
             figure, runs = pair
-            lines = (runs.summary.mean[-1], figure.lines[-1].paper_values)
+            lines = (runs.summary.means[-1], figure.lines[-1].paper_values)
             cells = (_write_difference(figure, runs), *map(_drop_missing, lines))
         for values, cell in zip(columns.values(), cells, strict=True):
             values.append(cell)
@@ -118,6 +127,7 @@ def _list_comparisons(computed: Sequence[tuple[PaperFigure, FigureRuns] | None])
 
 
 def _write_difference(figure: PaperFigure, runs: FigureRuns) -> str:
+    """Write the largest difference of a figure from the paper's, in a word or as a percentage."""
     difference = figure.compute_largest_difference(runs)
     if difference is None:
         return "no numbers printed"
@@ -125,8 +135,10 @@ def _write_difference(figure: PaperFigure, runs: FigureRuns) -> str:
 
 
 def _drop_missing(values: Sequence[float | None]) -> list[float]:
+    """Return the finite values."""
     return [float(value) for value in values if value is not None and math.isfinite(value)]
 
 
 def _remove_markup(text: str) -> str:
+    """Remove asterisks and backquotes from Markdown."""
     return re.sub(r"[*`]", "", text)

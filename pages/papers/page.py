@@ -44,11 +44,11 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
         difference = figure.compute_largest_difference(runs)
         if difference is not None and figure.stated_range is None:
             label, text = "Largest difference, ours to theirs", wording.percent(difference)
-            cards.large(label, text, "", f"{difference:.3g}", "papers")
+            cards.draw_number(label, text, "", f"{difference:.3g}", "papers")
             st.markdown(f"{figure.difference_note.partition('. ')[0]}.")
         else:
             st.markdown(describe_difference(figure, runs))
-        page = catalogue.page(figure.page)
+        page = catalogue.find_page(figure.page)
         st.button(
             f"The same on {page.title}",
             key="papers_go",
@@ -64,13 +64,13 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
 def show_lists() -> None:
     """Show all figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
-    computed = [(figure, sections.find_newest_runs(figure)) for figure in FIGURES]
-    contents.show_figures(computed)
+    figures_with_runs = [(figure, sections.find_newest_runs(figure)) for figure in FIGURES]
+    contents.show_figures(figures_with_runs)
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPERS)))
     title = fields.choice("Paper", {title: title for title in PAPERS}, paper_key)
-    contents.show_items(PAPERS[title], computed)
+    contents.show_items(PAPERS[title], figures_with_runs)
 
 
 layout.show(QUESTION, body, has_budget=False)

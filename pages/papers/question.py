@@ -12,5 +12,5 @@ QUESTION = Question(
     group="Understand",
     lead="The figures of four papers at their own settings: **theirs and ours, side by side.**",
     sentence="Which figures and theorems of the papers are here, and how near are ours to theirs?",
-    also=FieldOrigin.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
+    other_origins=FieldOrigin.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
 )

@@ -45,7 +45,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         state[key("lower")], state[key("upper")] = state[key("proposed")]
     # The number of groups must not be read off private data, so that the page asks for it at once.
     asks_number = dataset.is_private and not is_mean and "num_groups" not in unused
-    in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("objective",)
+    in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw(*names: str) -> None:
         for name in names:
@@ -58,7 +58,8 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         draw(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
             draw("selection_share", "selection_delta")
-        draw(*(name for name in ("num_groups", "mechanism", "delta", "neighbours") if name not in in_line))
+        names = "num_groups", "mechanism", "delta", "program", "neighbours"
+        draw(*(name for name in names if name not in in_line))
     with slots.notes:
         if "floor" not in unused:
             is_large = state[key("objective")] is Objective.LARGE_GROUPS
@@ -72,6 +73,6 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
                 return None
             session.explain_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(
-            QUESTION, unused=unused, optional=QUESTION.own_fields
+            QUESTION, unused_names=unused, optional_names=QUESTION.own_fields
         )
     return parameters

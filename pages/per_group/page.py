@@ -28,7 +28,7 @@ class PerGroupPage(Page):
         """Offer to choose the pair with DP."""
         if dataset.is_private:
             with slots.answer:
-                cards.answer(refused_answer(dataset, parameters), "per_group_card")
+                cards.draw_answer(refused_answer(dataset, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
@@ -54,8 +54,10 @@ class PerGroupPage(Page):
         if not isinstance(answer.solution, DistributionSolution) or answer.files:
             super().show_files(answer, dataset, label)
             return
-        assert answer.choice is not None
-        cards.file_buttons([("Choice (JSON)", "per_group_choice.json", answer.choice)], dataset.provenance)
+        assert answer.write_choice is not None
+        cards.file_buttons(
+            [("Choice (JSON)", "per_group_choice.json", answer.write_choice)], dataset.provenance
+        )
         sizes = answer.solution.problem.sizes
         st.caption(
             f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups are too many for a file and a script."

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import PerGroupParameters
-from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
+from pages.shared.base.question import Facet, FieldOrigin, Question, round_out
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if dataset.pairs is None or dataset.pairs.value_range is None or dataset.is_private:
         return {"lower": None, "upper": None, "proposed": None}
-    value_range = rounded_out(*dataset.pairs.value_range)
+    value_range = round_out(*dataset.pairs.value_range)
     return {"lower": value_range[0], "upper": value_range[1], "proposed": value_range}
 
 
@@ -34,10 +34,10 @@ QUESTION = Question(
     lead="You release a number per group. **To how many groups may one user add, and how much to each?**",
     step="per group",
     sentence="I release counts, sums or means per group: to how many groups may one user add, and how much?",
-    release="A count, sum or mean per group (GROUP BY)",
+    release_phrase="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
     parameters=PerGroupParameters,
-    also=FieldOrigin.PUBLIC.each("proposed", "tabs") | FieldOrigin.DATA.each("job", "job_earlier"),
+    other_origins=FieldOrigin.PUBLIC.each("proposed", "tabs") | FieldOrigin.DATA.each("job", "job_earlier"),
     propose=propose,
     proposed_fields=("lower", "upper"),
 )

@@ -45,7 +45,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
             _draw_editor()
 
     parameters: PlanParameters | None = question_page.read_inputs(
-        QUESTION, slots, hidden=is_hidden, widgets={"lines": draw_editor}
+        QUESTION, slots, is_hidden=is_hidden, widgets={"lines": draw_editor}
     )
     return parameters
 

@@ -33,7 +33,7 @@ class PlanPage(Page):
         plan = words.tabulate_plan(answer.solution)
         figures.show_table(plan, "Share, bound and error of every number", height="content")
         st.caption(words.TABLE_NOTE)
-        cards.behind(replace(answer, numbers=answer.numbers[:2]))
+        cards.draw_behind(replace(answer, numbers=answer.numbers[:2]))
 
     def reads_rows(self, answer: Answer) -> bool:
         """Return True: lines may need values and groups."""

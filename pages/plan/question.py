@@ -43,10 +43,10 @@ QUESTION = Question(
     group="Choose a bound",
     lead="Several numbers share one privacy budget. **How much of it does each get, and under which bound?**",
     sentence="I release several numbers about one table: how do they share one ε?",
-    release="Several numbers from one budget",
+    release_phrase="Several numbers from one budget",
     answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
     parameters=PlanParameters,
-    also=FieldOrigin.PUBLIC.each(
+    other_origins=FieldOrigin.PUBLIC.each(
         "tabs",
         "lines_proposed",
         "proposed",

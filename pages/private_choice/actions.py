@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -128,6 +130,63 @@ def use_original() -> None:
     session.use_original()
 
 
+def confirm_button(
+    label: str,
+    key: str,
+    icon: str,
+    callback: Callable[[Any], object],
+    argument: Any,
+    request: SelectionRequest,
+    delta: float | None = None,
+    **options: Any,
+) -> bool:
+    """Draw the button of a private draw, which asks before each draw; return True if something was just drawn.
+
+    Args:
+        label: Of the button.
+        key: Unique on the page.
+        icon: Name of a Material icon.
+        callback: Draws; called with ``argument`` once a person has confirmed.
+        argument: What is drawn, public. If it has changed since the press, the button must be pressed again.
+        request: What the draw costs, and what it leaves.
+        delta: Of the draw.
+        options: Further arguments of `fields.button`.
+    """
+    state, pending_key = st.session_state, QUESTION.key("pending")
+
+    def close() -> None:
+        state.pop(pending_key, None)
+
+    def draw_confirmed() -> None:
+        # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
+        if state.pop(pending_key, None) == (key, argument):
+            callback(argument)
+
+    def ask_first() -> None:
+        state[pending_key] = key, argument
+
+    fields.button(label, key, icon, ask_first, **options)
+    if state.get(pending_key) != (key, argument):
+        return False
+    facts = replace(request.facts, delta=delta or 0.0)
+    st.warning(f"{describe_spending(facts)} {describe_remainder(facts, request)}", icon=":material/casino:")
+    with st.container(horizontal=True):
+        cost = format_cost(facts.epsilon, facts.delta)
+        is_drawn = fields.button(f"Spend {cost}", f"{key}_confirm", "check", draw_confirmed)
+        fields.button("Cancel", f"{key}_cancel", "close", close)
+    return is_drawn
+
+
+def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
+    """Say what a draw leaves of the total for the release, or what draws and release come to where there is none."""
+    if request.total_epsilon is not None:
+        return f"{request.describe_budget()}."
+    total = session.get_ledger().add(facts).add(request.release_facts).total
+    assert total is not None
+    release_cost = format_cost(request.epsilon, request.delta)
+    return f"A release at {release_cost} makes it **{format_cost(total.epsilon, total.delta)}** in all."
+
+
 def describe_spending(facts: ReleaseFacts) -> str:
     """Say what a release with this guarantee would spend, and the sum with everything before."""
     cost, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
@@ -154,7 +213,10 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
     if original.release is not None:
         st.info(FROM_FILE, icon=":material/verified_user:")
     elif parameters is not None:
-        _show_buttons(parameters, dataset)
+        try:
+            _show_buttons(parameters, dataset)
+        except InvalidInput as problem:  # Too little is left of the total.
+            fields.show_problems(problem.problems)
     refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refusal is not None:
         fields.show_problems(refusal.problems)
@@ -167,7 +229,8 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
 
 
 def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
-    request = SelectionRequest.from_parameters(parameters)
+    ledger = session.get_ledger()
+    request, divided = SelectionRequest.from_parameters(parameters, ledger), parameters.divide(ledger)
     if dropped := describe_dropped(request):
         st.markdown(dropped)
     copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
@@ -178,14 +241,15 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release.")
     label = f"Release {'a' if dataset.release is None else 'another'} private copy"
-    fields.button(
-        label, "private_release", "content_copy", draw_copy, parameters.copy, is_main=True, help=COPY_IS
-    )
+    copy_options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_IS}
+    confirm_button(label, "private_release", "content_copy", draw_copy, divided.copy, request, **copy_options)
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
     help_text = CHOICE_IS.format(NUMBER_NAMES[parameters.purpose])
     label = "Choose one number privately"
-    fields.button(label, "private_choose", "casino", select, request, is_main=True, help=help_text)
+    confirm_button(label, "private_choose", "casino", select, request, request, is_main=True, help=help_text)
+    if request.total_epsilon is not None:
+        choice_text = f"{choice_text} {request.describe_budget()}."
     text = choice_text.replace("Spends", "Either spends", 1) if copy_text == choice_text else choice_text
     st.markdown(f":small[{text}]")
 
@@ -201,14 +265,16 @@ def _show_choices() -> None:
                 # The others bound no release by themselves, or their own page has the program.
                 if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
                     key, label = f"private_code_{index}", "Code for your library"
-                    fields.button(label, key, "code", page_run.ask, show_code, selection, number, index)
+                    fields.button(
+                        label, key, "code", page_run.request_dialog, show_code, selection, number, index
+                    )
                 if isinstance(selection, PrivateRange):
                     ends = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
                     fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends)
                 name, content = "private_choice.json", selections.write_json(selection, number)
                 key, facts = f"private_choice_file_{index}", selection.facts
-                cards.file_button("Choice (JSON)", name, facts, content, key=key, quiet=True)
+                cards.file_button("Choice (JSON)", name, facts, content, key=key, is_quiet=True)
 
 
 def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:
@@ -223,7 +289,9 @@ def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts |
     return None if selection is None else selection.facts
 
 
-@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.closed)
+@st.dialog(
+    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
+)
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Draw the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset
@@ -234,7 +302,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         # An invented one would clamp the values without a word.
         text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
         st.info(text, icon=":material/straighten:")
-        st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
+        st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
         return
     delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
     program = selections.build_code(selection, number, data, epsilon, delta, ends, find_range_facts(*ends))

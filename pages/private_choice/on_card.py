@@ -16,7 +16,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.parameters import TAB
-from dpcore.common.privacy import ReleaseFacts, format_rounded_up
+from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -25,6 +25,7 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
+from dpcore.private_choice.budget import divide_budget, find_release_share
 from dpcore.private_choice.parameters import (
     OF_MEAN,
     BoundPurpose,
@@ -32,6 +33,7 @@ from dpcore.private_choice.parameters import (
     OtherBound,
     PrivateParameters,
     Relation,
+    find_share,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -98,10 +100,11 @@ class BoundSelection:
         if self.request is None:
             return ""
         problem, rows = self.request.problem, self.request.rows
+        shares = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
-            return words.describe_pair_cost(problem)
+            return shares + words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
-        return f"{self.aim} {words.describe_forecasts(_forecast(problem, rows), rows)}".strip()
+        return f"{shares}{self.aim} {words.describe_forecasts(_forecast(problem, rows), rows)}".strip()
 
     @property
     def dropped(self) -> str:
@@ -118,24 +121,43 @@ class BoundSelection:
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
 
     def ask(self) -> None:
-        """Draw the fields of the public numbers that the selection needs."""
+        """Draw the fields of the public numbers that the selection needs, and of the total."""
         question, names = self.fields
-        if names:
-            with st.container(horizontal=True):
-                fields.draw_all(question, *names)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            fields.draw_all(question, *names)
+            fields.draw(QUESTION, "is_total_epsilon")
 
-    def draw(self) -> None:
-        """Select it; for callbacks."""
+    def draw_button(self, key: str, kind: str) -> None:
+        """Draw the button, which asks before each draw."""
         assert self.request is not None
-        actions.select(self.request)
+        options: dict[str, Any] = {"type": kind, "help": self.help}
+        actions.confirm_button(
+            self.name, key, "casino", actions.select, self.request, self.request, **options
+        )
 
 
 def read_settings() -> SelectionSettings:
     """Return the settings of a selection beside those of the release, as on *Choose privately*."""
     names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
     stored = {name: st.session_state.get(QUESTION.key(name)) for name in names}
-    values = [QUESTION.first(name) if value is None else float(value) for name, value in stored.items()]
-    return SelectionSettings(values[0], int(values[1]), *values[2:])
+    values = {
+        name: QUESTION.get_initial_value(name) if value is None else float(value)
+        for name, value in stored.items()
+    }
+    return SelectionSettings(
+        values["selection_epsilon"],
+        int(values["largest"]),
+        values["margin"],
+        values["pair_unit"],
+        values["pair_largest"],
+        is_total_epsilon(),
+        session.get_ledger(),
+    )
+
+
+def is_total_epsilon() -> bool:
+    """Return True if the user entered ε as the total of choices and release."""
+    return bool(st.session_state.get(QUESTION.key("is_total_epsilon")))
 
 
 def build_selection(card: Answer) -> BoundSelection | None:
@@ -162,15 +184,42 @@ def build_selection(card: Answer) -> BoundSelection | None:
         missing = MissingInput(" ".join(problem.sentence for problem in refusal.problems), public_fields[1])
         return None if is_own_page else _ask_for_missing(card, missing, public_fields)
     actions.show_account()
-    key = request.number, request.problem, selections.find_column(request, data)
-    choices = actions.list_choices()
-    fitting_selections = [s for number, s in choices if (number, s.problem, s.column) == key]
-    if is_own_page and not fitting_selections:
+    released = _find_selection(card, request, data)
+    if is_own_page and released is None:
         return None
-    released_card = _build_card(card, fitting_selections[-1], request, data) if fitting_selections else None
+    released_card = None if released is None else _build_card(card, *released, data)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
     return BoundSelection(request, released_card, has_button=not is_own_page, aim=aim, fields=public_fields)
+
+
+def _find_selection(
+    card: Answer, request: SelectionRequest, data: Dataset
+) -> tuple[words.Selection, SelectionRequest] | None:
+    """Return the latest selection for a card with its request, or None.
+
+    Of a total, every release takes its share of what those before it left: the selection may be of a request that was
+    made before any of them, and the release gets what all of them leave.
+    """
+    settings, column = read_settings(), selections.find_column(request, data)
+    ledger, requests = session.get_ledger(), [request]
+    if settings.is_total_epsilon:
+        for k in range(len(ledger.releases) - 1, -1, -1):
+            earlier = selections.build_request(
+                card, data, replace(settings, ledger=Ledger(ledger.releases[:k]))
+            )
+            assert isinstance(earlier, SelectionRequest)
+            requests.append(earlier)
+    for earlier in requests:
+        key = earlier.number, earlier.problem, column
+        fitting = [s for number, s in actions.list_choices() if (number, s.problem, s.column) == key]
+        if fitting:
+            if earlier.total_epsilon is not None:
+                neighbours = earlier.problem.neighbours
+                left = find_release_share(earlier.total_epsilon, ledger, neighbours)
+                earlier = replace(earlier, epsilon=left)
+            return fitting[-1], earlier
+    return None
 
 
 def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
@@ -180,9 +229,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     question, names = public_fields
     waits_for = ""
     if run is not None and "num_groups" in missing.settings:
-        waits_for = run.question.declared["num_groups"].label
+        waits_for = run.question.declarations["num_groups"].label
     elif names and (is_pair or set(names) & set(missing.settings)):
-        waits_for = question.declared[names[0]].label
+        waits_for = question.declarations[names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
@@ -228,19 +277,25 @@ def with_range(card: Answer) -> Answer:
     facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
         return card
-    code = card.code
+    epsilon, code = release.epsilon, card.code
+    if is_total_epsilon():
+        epsilon = find_release_share(epsilon, session.get_ledger(), facts.neighbours)
+    changes: dict[str, Any] = {"range_drawn": facts, "epsilon": epsilon}
+    if isinstance(card.disclosure, ReleaseFacts):
+        del changes["epsilon"]  # The program of a bound that was drawn has it already.
     if code is not None:
         code = CodeChoice(
             tuple(
-                (name, replace(program, range_drawn=facts) if isinstance(program, Choice) else program)
+                (name, replace(program, **changes) if isinstance(program, Choice) else program)
                 for name, program in code.forms
             )
         )
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code)
-    total = format_rounded_up(facts.epsilon + release.epsilon)
-    detail = f"{card.detail} With the draw of the range, ε = {total} in all.".strip()
+    total = format_rounded_up(facts.epsilon + epsilon)
+    left = f" {format_rounded_up(epsilon)} is left for the release." if epsilon != release.epsilon else ""
+    detail = f"{card.detail} With the draw of the range, ε = {total} in all.{left}".strip()
     return replace(card, detail=detail, code=code)
 
 
@@ -249,15 +304,20 @@ def offer_range(dataset: Dataset) -> None:
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help_text = "Draws L and U with an ε of its own."
         name, key = "Choose it privately", "private_range_ask"
-        fields.button(name, key, "casino", page_run.ask, _show_range_dialog, dataset, help=help_text)
+        fields.button(
+            name, key, "casino", page_run.request_dialog, _show_range_dialog, dataset, help=help_text
+        )
 
 
 @st.dialog(
-    "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=page_run.closed
+    "A value range, chosen privately",
+    width="large",
+    icon=":material/casino:",
+    on_dismiss=page_run.note_dialog_closed,
 )
 def _show_range_dialog(dataset: Dataset) -> None:
     if _draw_range_form(dataset):
-        page_run.closed()
+        page_run.note_dialog_closed()
         st.rerun()
 
 
@@ -281,11 +341,16 @@ def _draw_range_form(dataset: Dataset) -> bool:
     if problem is None:
         st.caption("Fill in the fields to see what a draw spends.")
         return False
-    request = SelectionRequest(NumberPair.RANGE, problem, problem.epsilon_release)
+    total = float(st.session_state[keys.EPSILON]) if is_total_epsilon() else None
+    request = SelectionRequest(NumberPair.RANGE, problem, problem.epsilon_release, total_epsilon=total)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
     ends = "L and U" if problem.lower is None else "U"
     label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
-    return fields.button(label, "private_range_draw", "casino", actions.select, request, is_main=True)
+    if total is not None:
+        st.markdown(f"{request.describe_budget()}.")
+    return actions.confirm_button(
+        label, "private_range_draw", "casino", actions.select, request, request, is_main=True
+    )
 
 
 def _read_range_problem() -> RangeProblem | None:
@@ -298,11 +363,12 @@ def _read_range_problem() -> RangeProblem | None:
     # A bound on rows that was selected before is paid for. The field holds a float.
     caps = [selection.value for number, selection in actions.list_numbers() if number is BoundPurpose.CAP]
     bound = int(state.get(key("range_bound")) or [1, *caps][-1])
+    is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         knowledge = fields.draw(QUESTION, "range_known")
         centre = fields.draw(QUESTION, "range_centre") if knowledge is KnownValue.TYPICAL else None
         lower = fields.draw(QUESTION, "range_lower") if knowledge is KnownValue.LOWEST else None
-        epsilon = fields.draw(QUESTION, "range_epsilon")
+        epsilon = None if is_total else fields.draw(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
         fields.draw(QUESTION, "range_bound")
@@ -311,10 +377,14 @@ def _read_range_problem() -> RangeProblem | None:
         users = fields.draw(QUESTION, "range_users", label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
     release = state.get(keys.EPSILON)
-    if release is None or None in (epsilon, unit, largest, anchor):
+    relation: Relation = state.get(key("relation")) or QUESTION.get_initial_value("relation")
+    if release is not None and is_total:
+        neighbours = relation.neighbours
+        shares = divide_budget(float(release), find_share(NumberPair.RANGE), neighbours, session.get_ledger())
+        epsilon, release = shares.selection, shares.release
+    if release is None or epsilon is None or None in (unit, largest, anchor):
         return None
     if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
     settings = unit, largest, centre, lower, relation.neighbours, users, bound
     return RangeProblem(float(release), epsilon, *settings)

@@ -23,7 +23,7 @@ from pages.mean import elsewhere
 from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.card import cards
-from pages.shared.card.releases import spent_lines
+from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -45,16 +45,20 @@ def solve_page(dataset: Dataset, parameters: PageParameters) -> PrivateSolution:
 def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
     """Build the answer, with the methods section of what was drawn last."""
     question = parameters.question
-    solution = replace(solution, parameters=question)
+    solution = replace(solution, parameters=question.divide())
     numbers, ledger = actions.list_numbers(), session.get_ledger()
     answer = build_answer(dataset, question, solution)
-    return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger))
+    total = question.epsilon if question.is_total_epsilon else None
+    return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger, total))
 
 
 def follow_mean(dataset: Dataset) -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
     _follow(
-        "user_share", "users_followed", elsewhere.share_between_users(dataset), QUESTION.first("user_share")
+        "user_share",
+        "users_followed",
+        elsewhere.share_between_users(dataset),
+        QUESTION.get_initial_value("user_share"),
     )
     mean = elsewhere.build_answer(dataset)
     share = first_share = PrivateParameters(1.0).variance_share
@@ -93,7 +97,7 @@ class PrivatePage(Page):
         follow_mean(dataset)
         without_guess = st.session_state[QUESTION.key("guess")] is None
         if without_guess and st.session_state[QUESTION.key("guess_factor")] is None:
-            st.session_state[QUESTION.key("guess_factor")] = QUESTION.first("guess_factor")
+            st.session_state[QUESTION.key("guess_factor")] = QUESTION.get_initial_value("guess_factor")
 
         def name_the_sum(unused: Collection[str]) -> bool:
             if "margin" not in unused:
@@ -101,13 +105,15 @@ class PrivatePage(Page):
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 
+        is_total = st.session_state[QUESTION.key("is_total_epsilon")]
+        own_epsilon = () if is_total else ("selection_epsilon",)
         parameters: PageParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            hidden=lambda name: name == "guess_factor" and without_guess,
+            is_hidden=lambda name: name == "guess_factor" and without_guess,
             # ε of the choice stands beside that of the release.
             widgets={
-                "purpose": lambda: fields.draw_all(QUESTION, "selection_epsilon", "purpose"),
+                "purpose": lambda: fields.draw_all(QUESTION, *own_epsilon, "purpose"),
                 "selection_epsilon": lambda: None,
             },
             ask_first=name_the_sum,
@@ -130,7 +136,7 @@ class PrivatePage(Page):
             st.caption(difference)
         choice_text = actions.CHOICE_IS.format(NUMBER_NAMES[purpose])
         st.markdown(f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {choice_text}")
-        cards.behind(answer)
+        cards.draw_behind(answer)
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the form of a range."""
@@ -144,12 +150,12 @@ class PrivatePage(Page):
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Return the fields of the question that apply, without those of the tab."""
         names = QUESTION.list_fields(Place.LINE, Place.MORE)
-        return [name for name in names if name not in answer.parameters.unused]
+        return [name for name in names if name not in answer.parameters.unused_names]
 
     def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
         """List what was selected, and what everything selected cost: the user's own doing, not the data's."""
         lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
-        return (*lines, *spent_lines(session.get_ledger()))
+        return (*lines, *list_spent_lines(session.get_ledger()))
 
 
 PrivatePage(QUESTION, solve_page, build_page_answer, stem="private").show()

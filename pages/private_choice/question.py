@@ -65,7 +65,13 @@ class PageParameters(PrivateParameters):
     )
     """A bound that you know or that was published, not one read off the data. Empty: the bound that was drawn, or 1."""
     range_epsilon: float | None = public.number(
-        0.25, "ε of the range", EPSILON_RANGE, is_required=False, width=110, place=TAB
+        0.25,
+        "ε of the range",
+        EPSILON_RANGE,
+        is_required=False,
+        width=110,
+        place=TAB,
+        only_with=("is_total_epsilon", (False,)),
     )
     """On top of all others."""
 
@@ -86,8 +92,8 @@ QUESTION = Question(
     sentence="How do I choose the bound of private data without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
     parameters=PageParameters,
-    also=FieldOrigin.PUBLIC.each(
-        "tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed"
+    other_origins=FieldOrigin.PUBLIC.each(
+        "tabs", "choices", "empty_copy", "drew", "pending", "variance_followed", "users_followed"
     )
     | FieldOrigin.DATA.each("refused"),
     draws=True,

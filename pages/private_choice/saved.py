@@ -45,7 +45,7 @@ _TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.R
 _ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
     PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
     PrivatePair: {
-        "problem.parameters.": ("epsilon", "statistic", "mechanism", "delta", "num_groups"),
+        "problem.parameters.": ("epsilon", "statistic", "mechanism", "delta", "program", "num_groups"),
         "problem.": ("epsilon", "largest", "unit"),
         "": ("max_groups", "max_amount", "column"),
     },
@@ -63,8 +63,10 @@ _RENAMED = {
     "problem.parameters.mechanism": "noise",
 }
 """The names of attributes in the file that are not their own."""
-_CODEC = replace(CODEC, integers=(1, MAX_SIZE))
-_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.reader(float)) | {"column": _CODEC.reader(str)}
+_CODEC = replace(CODEC, integer_range=(1, MAX_SIZE))
+_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float)) | {
+    "column": _CODEC.make_reader(str)
+}
 """Members that some numbers lack: the power by which small candidates weigh more, and those of the bound on a total."""
 
 
@@ -138,11 +140,13 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
         attribute_type: Any = selection_type
         for attribute in path.split("."):
             attribute_type = list_field_types(attribute_type)[attribute]
-        readers[name] = _CODEC.reader(attribute_type)
+        readers[name] = _CODEC.make_reader(attribute_type)
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
-        readers |= dict.fromkeys(("guess", "factor"), _CODEC.reader(float | None))
+        readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
     optional = _OPTIONAL if selection_type is PrivateChoice else {}
+    if "program" in readers:  # Files of earlier versions lack it.
+        optional = {"program": readers.pop("program")}
     members = node.read_members({**readers, **FACTS}, optional)
     facts = build_facts(node, members)
     if members is None or facts is None:
@@ -165,7 +169,7 @@ def _build(selection_type: type[Any], members: dict[str, Any], facts: ReleaseFac
     if selection_type is PrivateChoice:
         return _build_choice(members, facts)
     values = {
-        owner: {name: members[_RENAMED.get(owner + name, name)] for name in names}
+        owner: {name: members[key] for name in names if (key := _RENAMED.get(owner + name, name)) in members}
         for owner, names in _ATTRIBUTES[selection_type].items()
     }
     if selection_type is PrivateRange:

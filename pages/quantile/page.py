@@ -9,10 +9,12 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
+from dpcore.common.programs import Program
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile.answer import build_answer, words
 from dpcore.quantile.answer.answer import solve
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
+from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from pages.quantile.question import QUESTION
 from pages.shared.base import question
 from pages.shared.base.cache import cached
@@ -45,7 +47,10 @@ class QuantilePage(Page):
 
         def is_unused(name: str) -> bool:
             if name == "bound_from":
-                return state[key("weighting")] is Weighting.NONE
+                is_weighted = state[key("program")] in WEIGHTED_PROGRAMS
+                return (is_weighted and state[key("weighting")] is Weighting.NONE) or (
+                    state[key("program")] is Program.BIGQUERY
+                )
             return name in ("low", "high") and state[key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused: Collection[str]) -> bool:
@@ -53,7 +58,7 @@ class QuantilePage(Page):
             return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
-            QUESTION, slots, hidden=is_unused, ask_first=ask_range, shares=shares
+            QUESTION, slots, is_hidden=is_unused, ask_first=ask_range, shares_settings=shares
         )
         # Warn if many values lie where no answer can fall.
         if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
@@ -92,7 +97,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     low, high = key("low"), key("high")
     if state[low] is None and state[high] is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.
-        state[low], state[high] = question.rounded_out(
+        state[low], state[high] = question.round_out(
             float(dataset.values.values.min()), float(dataset.values.values.max())
         )
         state[key("proposed")] = (state[low], state[high])
@@ -103,7 +108,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
         "center": center,
         "spread": (state[high] - state[low]) / 4.0,
         "edges": ", ".join(map(wording.digits, (state[low], center, state[high]))),
-        "masses": QUESTION.first("masses"),
+        "masses": QUESTION.get_initial_value("masses"),
     }
     for name in question_page.list_unused_fields(QUESTION):
         if state[key(name)] is None:

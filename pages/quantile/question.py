@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import QuantileParameters, choose_defaults
-from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
+from pages.shared.base.question import Facet, FieldOrigin, Question, round_out
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,7 +18,9 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """
     source: dict[str, Any] = {}
     for name, value in choose_defaults(dataset).items():
-        if dataset.is_private or current[name] == (current[f"{name}_proposed"] or QUESTION.first(name)):
+        if dataset.is_private or current[name] == (
+            current[f"{name}_proposed"] or QUESTION.get_initial_value(name)
+        ):
             source |= {name: value, f"{name}_proposed": value}
     if dataset.release is not None or (current["low"], current["high"]) not in (
         current["proposed"],
@@ -27,7 +29,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
         return source
     low, high = None, None
     if dataset.values is not None and not dataset.is_private:
-        low, high = rounded_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
+        low, high = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
     return source | {"low": low, "high": high, "proposed": (low, high)}
 
 
@@ -40,10 +42,10 @@ QUESTION = Question(
     lead="You release quantiles with user-level differential privacy. **How many rows may one user count for?**",
     step="a quantile",
     sentence="I release a median or other quantiles: how should I weight users' values?",
-    release="A quantile or median",
+    release_phrase="A quantile or median",
     answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
-    also=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
+    other_origins=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
     proposed_fields=("bound_from", "neighbours", "low", "high"),

@@ -44,12 +44,12 @@ TARGETS = {ErrorTarget.COEFFICIENTS: "Coefficients", ErrorTarget.PREDICTIONS: "P
 def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
     solution, store = answer.solution, find_releases(answer)
-    draws, latest = store.draws, store.draws[-1] if store.draws else None
+    draws, latest_draw = store.draws, store.draws[-1] if store.draws else None
     problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.data).labels
-    epsilon, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
+    epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
         f"A draw adds Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon}**. Every further draw of the same labels spends more."
+        f"OpenDP, and spends **ε = {epsilon_text}**. Every further draw of the same labels spends more."
     )
     if solution.variance_is_private:
         st.warning(
@@ -58,7 +58,7 @@ def show_release(answer: Answer) -> None:
             icon=":material/lock:",
         )
     fields.button(
-        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon}",
+        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon_text}",
         "regression_draw",
         "casino",
         store.draw,
@@ -68,9 +68,9 @@ def show_release(answer: Answer) -> None:
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
     )
     store.say_refused()
-    is_earlier = latest is not None and latest.question != problem.digest
-    store.show_account(None if latest is None else latest.facts, is_earlier)
-    columns = tabulate_release(solution, latest)
+    answers_earlier_question = latest_draw is not None and latest_draw.question != problem.digest
+    store.show_account(None if latest_draw is None else latest_draw.facts, answers_earlier_question)
+    columns = tabulate_release(solution, latest_draw)
     formats = dict.fromkeys([*columns][1:], "%.4g")
     figures.show_table(
         columns, "Coefficients with noise scale and standard error", "regression_coefficients", formats
@@ -80,24 +80,32 @@ def show_release(answer: Answer) -> None:
         "with the reference level. Errors and intervals contain sampling error and noise. They assume σ², a linear "
         "model and few clipped labels, and hold for each coefficient alone."
     )
-    if latest is None:
+    if latest_draw is None:
         cards.label(answer.disclosure)
     else:
         label = "Released coefficients (CSV)"
         store.file_button(label, lambda: regression_draw.write_draws(draws), "released-coefficients")
 
 
-def tabulate_release(solution: RegressionSolution, latest: Draw | None) -> dict[str, Any]:
+def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
     """Tabulate the coefficients of the latest draw with their intervals; before the first one, their errors alone."""
     problem, estimate = solution.problem, solution.best_estimate
-    names = problem.feature_names if latest is None else latest.names
-    columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in names]}
-    if latest is not None:
-        columns["Released"] = values = latest.release.values
-        columns |= {"95 % from": values - latest.half_widths, "95 % to": values + latest.half_widths}
-    scale = estimate.noise.scale if latest is None else latest.release.scale
-    errors = np.sqrt(compute_variances(problem, estimate)) if latest is None else latest.standard_errors
-    columns |= {"Noise scale b": np.full(len(names), scale), "Standard error": errors}
+    coefficient_names = problem.feature_names if latest_draw is None else latest_draw.names
+    columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in coefficient_names]}
+    if latest_draw is not None:
+        columns["Released"] = values = latest_draw.release.values
+        columns |= {
+            "95 % from": values - latest_draw.half_widths,
+            "95 % to": values + latest_draw.half_widths,
+        }
+    noise_scale = estimate.noise.scale if latest_draw is None else latest_draw.release.scale
+    standard_errors = (
+        np.sqrt(compute_variances(problem, estimate)) if latest_draw is None else latest_draw.standard_errors
+    )
+    columns |= {
+        "Noise scale b": np.full(len(coefficient_names), noise_scale),
+        "Standard error": standard_errors,
+    }
     if solution.parameters.source is DataSource.GENERATED:
         columns["True (generated)"] = solution.parameters.generator.generate().coefficients
     return columns
@@ -113,9 +121,9 @@ def build_shown_answer(
 
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
-    values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
-    labels = {name: QUESTION.declared[name].name for name in GENERATOR_FIELDS}
-    generator, problems = fields.build_parameters(RegressionGenerator, values, labels)
+    field_values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
+    field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
+    generator, problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
     if generator is None:
         fields.show_problems(problems)
         return None
@@ -165,16 +173,20 @@ class RegressionPage(Page):
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
-            hidden=GENERATOR_FIELDS.__contains__,
+            is_hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
             ask_first=lambda unused: question_page.ask_for_range(
                 dataset, {key("lower"): "L", key("upper"): "U"}, "label"
             ),
         )
-        outside = None if parameters is None else count_clipped(dataset, parameters)
-        if outside is not None and outside.num_outside > WARN_CLIPPED * outside.num_values:
+        outside_counts = None if parameters is None else count_clipped(dataset, parameters)
+        if (
+            outside_counts is not None
+            and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values
+        ):
             slots.notes.warning(
-                f"{outside.percent} of the labels are clipped, which biases the coefficients. Set L and U from what "
+                f"{outside_counts.percent} of the labels are clipped, which biases the coefficients. Set L and U "
+                "from what "
                 "you know of the quantity.",
                 icon=":material/warning:",
             )
@@ -187,19 +199,21 @@ class RegressionPage(Page):
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(state, runs)
         solution: RegressionSolution | None = state.value
-        if solution is None or state.stage is not Stage.FINAL or any(run.failed for run in runs):
+        if solution is None or state.stage is not Stage.FINAL or any(run.has_failed for run in runs):
             return
         certificate = solution.best_estimate.certificate
-        text = ":material/verified: Proved best."
+        status_text = ":material/verified: Proved best."
         if not certificate.proves(PROVED):
-            gap = wording.percent(certificate.relative_gap)
-            text = f":material/pan_tool: Stopped: another C could save at most {gap} of the variance."
+            gap_text = wording.percent(certificate.relative_gap)
+            status_text = (
+                f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
+            )
         elif not solution.draws.num_draws:
-            text = ":material/pan_tool: The trial of bounds was stopped."
-        st.caption(text)
+            status_text = ":material/pan_tool: The trial of bounds was stopped."
+        st.caption(status_text)
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
-        """Return the release."""
+        """Return the tab of the release, by its name."""
         return {"Release": lambda: show_release(answer)}
 
     def file_label(self, name: str) -> str:
@@ -236,4 +250,4 @@ class RegressionPage(Page):
         return list_lines(store.draws, store.ledger)
 
 
-RegressionPage(QUESTION, solve_beside_page, build_shown_answer, progress_below=True).show()
+RegressionPage(QUESTION, solve_beside_page, build_shown_answer, shows_progress_below=True).show()

@@ -19,15 +19,15 @@ QUESTION = Question(
     group="Models",
     lead="You release a linear model of **private labels** on public features: **how much should each row weigh?**",
     sentence="I release a linear model of private labels: how should the rows of heavy users be weighted?",
-    release="A linear regression (private labels)",
-    own_data=True,
-    own_file="loaded",
+    release_phrase="A linear regression (private labels)",
+    has_own_data=True,
+    own_file_name="loaded",
     parameters=RegressionParameters,
-    also=table_upload.ENTRIES
+    other_origins=table_upload.ENTRIES
     | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")
     | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon")
     | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),
-    formerly={"noise": "variance_source", "noise_variance": "residual_variance"},
+    former_fields={"noise": "variance_source", "noise_variance": "residual_variance"},
 )
 GENERATOR_FIELDS = tuple(name for name in QUESTION.list_fields(SOURCE) if name != "source")
 """The settings of generated data, in the order of the page."""

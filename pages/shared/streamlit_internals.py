@@ -22,16 +22,19 @@ CHANGED = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, Dec
 """Raised if a name or a message is not as in Streamlit 1.67, or if no server runs."""
 
 
-def with_fallback(value: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return ``value`` where Streamlit lacks what the function uses."""
+def with_fallback(fallback_value: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a decorator whose function returns ``fallback_value`` where Streamlit lacks what it uses."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        """Return the function with the fallback."""
+
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            """Call the function, or return the fallback."""
             try:
                 return function(*args, **kwargs)
             except CHANGED:
-                fallback: T = value
+                fallback: T = fallback_value
                 return fallback
 
         return call
@@ -39,7 +42,7 @@ def with_fallback(value: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-def _context() -> Any:
+def _get_context() -> Any:
     """Return the context of the script that runs in this thread."""
     from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -47,15 +50,15 @@ def _context() -> Any:
 
 
 @with_fallback("")
-def session_id() -> str:
+def get_session_id() -> str:
     """Return the name of the session that runs in this thread; empty, and then its work never stops by itself."""
-    return str(_context().session_id)
+    return str(_get_context().session_id)
 
 
 @with_fallback(False)
 def is_fragment_run() -> bool:
     """Return True if a fragment runs alone; else dialogs open at the next run of the whole app only."""
-    return bool(_context().fragment_ids_this_run)
+    return bool(_get_context().fragment_ids_this_run)
 
 
 @with_fallback(None)
@@ -67,17 +70,17 @@ def find_runtime() -> Any:
 
 
 @with_fallback(True)
-def is_connected(session: str) -> bool:
+def is_connected(session_name: str) -> bool:
     """Return True if a browser is connected to the session, or if nobody knows."""
     from streamlit.runtime import Runtime
 
-    return bool(Runtime.instance().is_active_session(session))
+    return bool(Runtime.instance().is_active_session(session_name))
 
 
 @with_fallback(None)
-def find_session(session: str) -> Any:
+def find_session(session_name: str) -> Any:
     """Return Streamlit's object of a session; None for a check of the server's health."""
-    return find_runtime().get_app_session(session)
+    return find_runtime().get_app_session(session_name)
 
 
 @with_fallback(None)
@@ -91,7 +94,7 @@ def build_heartbeat() -> Any:
 @with_fallback(None)
 def free_files(files: Sequence[UploadedFile]) -> None:
     """Free the bytes of files whose uploader is not drawn again; else they stay until the session ends."""
-    context = _context()
+    context = _get_context()
     for file in files:
         context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=file.file_id)
 

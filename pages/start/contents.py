@@ -37,15 +37,17 @@ PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 def list_releases(release_kind: str | None = None) -> list[str]:
     """Return the statistics that have a page; only those of one kind if it is given."""
     return [
-        page.release
+        page.release_phrase
         for page in catalogue.PAGES
-        if page.release and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
+        if page.release_phrase and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
     ]
 
 
 def find_page(release: str | None) -> Question | None:
     """Return the page for a release; None if there is none."""
-    return next((page for page in catalogue.PAGES if page.release and page.release == release), None)
+    return next(
+        (page for page in catalogue.PAGES if page.release_phrase and page.release_phrase == release), None
+    )
 
 
 def ask_questions() -> None:
@@ -77,7 +79,7 @@ def show_advice(dataset: Dataset) -> None:
     sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
     page = find_page(st.session_state.get(QUESTION.key("release")))
     if page is not None:
-        lacks_columns = not page.own_data and not page.can_answer(dataset)
+        lacks_columns = not page.has_own_data and not page.can_answer(dataset)
         note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
         sentences.append(f"**{page.title}:** {page.sentence}{note}")
     if text := "\n\n".join(filter(None, sentences)):

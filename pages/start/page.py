@@ -34,7 +34,7 @@ def body(slots: layout.PageSlots) -> None:
     with slots.line:
         fields.draw(QUESTION, "bound")
     with slots.notes:
-        parameters: StartParameters | None = fields.build(QUESTION, optional=("bound",))
+        parameters: StartParameters | None = fields.build(QUESTION, optional_names=("bound",))
     if parameters is not None:
         show(slots, parameters, data)
     with slots.answer:
@@ -56,7 +56,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     with slots.figure:
         sections.show_plot(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
     with slots.answer:
-        cards.answer(answer, key="start_card")
+        cards.draw_answer(answer, key="start_card")
 
 
 layout.show(QUESTION, body)

@@ -16,5 +16,5 @@ QUESTION = Question(
     heading="How much may one user contribute?",
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,
-    also=FieldOrigin.PUBLIC.each("of", "several", "kind", "release"),
+    other_origins=FieldOrigin.PUBLIC.each("of", "several", "kind", "release"),
 )

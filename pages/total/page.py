@@ -44,7 +44,7 @@ class TotalPage(Page):
         def is_hidden(name: str) -> bool:
             return name in ("lower", "upper") and compute_totals(dataset).signed is None
 
-        return question_page.read_inputs(QUESTION, slots, hidden=is_hidden)
+        return question_page.read_inputs(QUESTION, slots, is_hidden=is_hidden)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be chosen with DP."""
@@ -57,7 +57,7 @@ class TotalPage(Page):
                 session.draw_data_link("Upload values")
         if totals.column and dataset.is_private:
             with slots.answer:
-                cards.answer(refused_answer(dataset, parameters, totals.column), "total_card")
+                cards.draw_answer(refused_answer(dataset, parameters, totals.column), "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
@@ -89,7 +89,7 @@ class TotalPage(Page):
         """Offer the page for sums per group."""
         if not is_signed(answer):
             with slots.bottom:
-                file, label = session.page_file("Per group"), "Per group (GROUP BY)"
+                file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"
                 st.page_link(file, label=label, icon=":material/table_rows:")
 
 

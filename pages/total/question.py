@@ -27,11 +27,12 @@ QUESTION = Question(
     lead="You release a count of rows or a sum with user-level differential privacy. **How much may one user add?**",
     step="a sum or count",
     sentence="I release a sum or a count: how much may one user add?",
-    release="A sum or a count",
+    release_phrase="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
-    also=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed") | FieldOrigin.DATA.each("job"),
+    other_origins=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed")
+    | FieldOrigin.DATA.each("job"),
     propose=propose,
     proposed_fields=("summed",),
-    formerly={"noise": "mechanism"},
+    former_fields={"noise": "mechanism"},
 )

@@ -36,7 +36,7 @@ def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
 
 def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
     """Build the answer; its methods section is about the model that was released, if there is one."""
-    release.collect()  # Whatever tab is open, and before files and methods are made.
+    release.collect_release()  # Whatever tab is open, and before files and methods are made.
     answer, model = build_answer(data, parameters, solution), release.find_latest(solution)
     return replace(answer, make_methods=lambda: words.write_methods(solution, model))
 
@@ -56,10 +56,10 @@ def draw_figure_choices() -> None:
 
 
 class TrainingPage(Page):
-    """The page."""
+    """The page *Training*: its inputs, its release, and the files that describe both."""
 
     def read_own_data(self) -> TrainingData | None:
-        """Draw which data are used, and offer others."""
+        """Show which data are used, offer others, and return them; None if there are none to train on."""
         return upload.read_data()
 
     def is_same_for_all(self, data: TrainingData, parameters: TrainingParameters) -> bool:
@@ -72,7 +72,7 @@ class TrainingPage(Page):
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no other data.
-            hidden=GENERATOR_FIELDS.__contains__,
+            is_hidden=GENERATOR_FIELDS.__contains__,
             draw_more=draw_figure_choices,
             num_columns=2,
         )
@@ -93,12 +93,12 @@ class TrainingPage(Page):
     def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the runs are, or how many there are."""
         super().draw_progress(state, runs)
-        if state.value is not None and not jobs.working(runs[0].key):
+        if state.value is not None and not jobs.list_running(runs[0].key):
             st.caption(words.describe_runs(state.value))
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
-        """Return the tab of the release."""
-        return {"Release": lambda: release.show(answer.solution)}
+        """Return the tab of the release, by its name."""
+        return {"Release": lambda: release.show_release(answer.solution)}
 
     def build_source(self, answer: Answer, data: TrainingData) -> Source:
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
@@ -136,4 +136,4 @@ class TrainingPage(Page):
         return "Every run (CSV)"
 
 
-TrainingPage(QUESTION, solve, build, progress_below=True).show()
+TrainingPage(QUESTION, solve, build, shows_progress_below=True).show()

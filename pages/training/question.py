@@ -20,11 +20,11 @@ QUESTION = Question(
     group="Models",
     lead="You train a private classifier on rows of users who bring many. **By which method, and with which bound?**",
     sentence="I train a private classifier: by which method, and how much may one user bring?",
-    release="A private classifier",
-    own_data=True,
-    own_file="loaded",
+    release_phrase="A private classifier",
+    has_own_data=True,
+    own_file_name="loaded",
     parameters=TrainingParameters,
-    also=table_upload.ENTRIES
+    other_origins=table_upload.ENTRIES
     | FieldOrigin.OWN_DATA.each(
         "range_",
         "proposed",
@@ -37,5 +37,5 @@ QUESTION = Question(
     )
     | FieldOrigin.PUBLIC.each("measure", "over", "bounds_score", "tabs"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.
-    formerly={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
+    former_fields={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
 )

@@ -54,8 +54,8 @@ def _get_mechanism(solution: TrainingSolution) -> Mechanism:
     return replace(solution.parameters.mechanism, sampled=1.0)
 
 
-def _get_question(solution: TrainingSolution) -> object:
-    """Return the question that a release would answer now."""
+def _get_question_key(solution: TrainingSolution) -> object:
+    """Return all that a release made now would depend on, to recognise releases of the same question."""
     data, parameters = solution.data, solution.parameters
     return data.digest, parameters.positive_above, _get_mechanism(solution), parameters.release_cell
 
@@ -67,13 +67,13 @@ def get_store(solution: TrainingSolution) -> Releases:
 
 def find_latest(solution: TrainingSolution) -> Model | None:
     """Return the last model that was released for the present question; None if there is none."""
-    draws, question = get_store(solution).draws, _get_question(solution)
-    return next((draw.model for draw in reversed(draws) if draw.question == question), None)
+    draws, question_key = get_store(solution).draws, _get_question_key(solution)
+    return next((draw.model for draw in reversed(draws) if draw.question == question_key), None)
 
 
-def collect() -> None:
+def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (account, mark), result = jobs.result_of(JOB) or (("", ""), None)
+    (account, mark), result = jobs.find_result(JOB) or (("", ""), None)
     store = Releases(QUESTION, account)
     if isinstance(result, ReleaseRecord) and result not in store.draws:
         store.draws.append(result)
@@ -81,15 +81,16 @@ def collect() -> None:
         store.take_back(mark)
 
 
-def show(solution: TrainingSolution) -> None:
+def show_release(solution: TrainingSolution) -> None:
     """Draw the tab of the release: a description, the button, and the latest model with its label."""
     store, parameters = get_store(solution), solution.parameters
-    collect()
+    collect_release()
     draws = store.draws
-    cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
+    cost_text = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}** with "
-        f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost}**. OpenDP draws the noise."
+        f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost_text}**. OpenDP draws the "
+        "noise."
     )
     notes = [
         "Everything else on this page is a simulation. ε does not cover a method, a bound or steps that were chosen by "
@@ -102,37 +103,40 @@ def show(solution: TrainingSolution) -> None:
     st.caption(" ".join(notes))
     if jobs.watch(JOB, "Training the model that is released"):
         return
-    _say_stopped(store.account)
+    _show_stop(store.account)
     fields.button(
-        f"Train once{' more' if draws else ''}: spends {cost}",
+        f"Train once{' more' if draws else ''}: spends {cost_text}",
         "training_release",
         "casino",
-        _start,
+        _start_release,
         solution,
         is_main=not draws,
     )
     store.say_refused()
-    is_earlier = bool(draws) and draws[-1].question != _get_question(solution)
-    store.show_account(draws[-1].model.facts if draws else None, is_earlier)
+    answers_earlier_question = bool(draws) and draws[-1].question != _get_question_key(solution)
+    store.show_account(draws[-1].model.facts if draws else None, answers_earlier_question)
     if draws:
         _show_model(draws[-1])
         store.file_button("Released models (CSV)", lambda: write_models(draws), "released-models")
 
 
-def _start(solution: TrainingSolution) -> None:
+def _start_release(solution: TrainingSolution) -> None:
     """Note what a release costs, and start it; or keep why it is refused."""
     data, parameters = solution.data, solution.parameters
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
-    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
-    mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
-    question, meaning = _get_question(solution), describe_positive(data, parameters.positive_above)
-    collect()
+    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
+    mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
+    question_key, meaning_text = (
+        _get_question_key(solution),
+        describe_positive(data, parameters.positive_above),
+    )
+    collect_release()
     try:
         facts = state_guarantee(rows, mechanism, cell)
     except InvalidInput as refused:
-        store.refuse(refused)
+        releases_store.refuse(refused)
         return
 
     def check_noted(charged: ReleaseFacts) -> None:
@@ -144,35 +148,40 @@ def _start(solution: TrainingSolution) -> None:
             model = train_once(
                 rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
             )
-        except StoppedError as stopped:
-            return _Stopped(stopped.was_drawn)
+        except StoppedError as stopped_error:
+            return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
             return _Stopped(True, describe_error(error))
-        return ReleaseRecord(question, table.feature_names, scaling, model, meaning)
+        return ReleaseRecord(question_key, table.feature_names, scaling, model, meaning_text)
 
-    jobs.start(JOB, (data.account, store.note(facts)), make)
+    jobs.start(JOB, (data.account, releases_store.note(facts)), make)
 
 
-def _say_stopped(account: str) -> None:
+def _show_stop(account: str) -> None:
     """Show how the last release of these rows ended, if it was stopped or failed."""
-    (stopped_account, _), stopped = jobs.result_of(JOB) or (("", ""), None)
-    if stopped_account != account or not isinstance(stopped, _Stopped):
+    (stopped_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
+    if stopped_account != account or not isinstance(stopped_release, _Stopped):
         return
-    if stopped.problems:
-        fields.show_problems(stopped.problems)
-    elif stopped.has_noise:
+    if stopped_release.problems:
+        fields.show_problems(stopped_release.problems)
+    elif stopped_release.has_noise:
         st.info("Stopped after noise was drawn: the cost is spent.", icon=":material/stop_circle:")
     else:
         st.info("Stopped before any noise was drawn: nothing was spent.", icon=":material/stop_circle:")
 
 
 def _show_model(record: ReleaseRecord) -> None:
-    numbers = {"Lowest": record.ends[0], "Highest": record.ends[1], "θ": record.model.theta}
+    """Show θ with the range of each feature, and how the model is applied."""
+    number_columns = {
+        "Lowest": record.range_ends[0],
+        "Highest": record.range_ends[1],
+        "θ": record.model.theta,
+    }
     figures.show_table(
-        {"Feature": record.feature_names, **numbers},
+        {"Feature": record.feature_names, **number_columns},
         "The released model",
         "training_model",
-        dict.fromkeys(numbers, "%.4g"),
+        dict.fromkeys(number_columns, "%.4g"),
     )
     st.caption(describe_model(record))
 
@@ -184,7 +193,7 @@ def list_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ..
         ledger,
         "these rows",
         lambda latest: (
-            latest.names,
+            latest.raw_feature_names,
             latest.model.theta,
             f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}.",
             latest.model.facts,

@@ -23,7 +23,7 @@ from dpcore.training.training_data import (
     load_sample,
 )
 from pages.shared.base import cache
-from pages.shared.base.question import rounded_out
+from pages.shared.base.question import round_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.fields import fields
@@ -32,11 +32,13 @@ from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
 def _check_saved(dataset: Dataset) -> None:
+    """Raise `InvalidInput` if the table of a saved session cannot be trained on."""
     assert dataset.table is not None
     check_rows(dataset.table.features, dataset.table.user_codes, dataset.table.feature_names)
 
 
 def _build_entry(dataset: Dataset, account: str, design: Design | None) -> TrainingData:
+    """Build what the page keeps of a table, without ranges; raise `InvalidInput` if its design does not suffice."""
     if design is None:  # Without it nobody knows which columns need a range.
         raise refuse("what the columns of the table mean is missing")
     with Problems() as problems:
@@ -66,7 +68,7 @@ def read_data() -> TrainingData | None:
     data: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: cache.compute(Cached(load_sample, (), kept=1)),
+            DataSource.SAMPLE: lambda: cache.compute(Cached(load_sample, (), num_kept=1)),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -82,10 +84,11 @@ def read_data() -> TrainingData | None:
 
 
 def _generate() -> TrainingData | None:
-    names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
-    values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
-    labels = {name: QUESTION.declared[field].name for name, field in names.items()}
-    generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
+    """Generate data by the page's fields; show the problems and return None if that is impossible."""
+    field_names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
+    field_values = {name: st.session_state[QUESTION.key(field)] for name, field in field_names.items()}
+    field_labels = {name: QUESTION.declarations[field].name for name, field in field_names.items()}
+    generator, problems = fields.build_parameters(TrainingGenerator, field_values, field_labels)
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
             f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
@@ -94,7 +97,7 @@ def _generate() -> TrainingData | None:
         return None
     try:
         if generator is not None:
-            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), num_kept=4))
             return data
     except InvalidInput as refused:
         problems = list(refused.problems)
@@ -106,6 +109,7 @@ ENDS = {"low": "lowest", "high": "highest"}
 
 
 def _range_key(end: str, column: str) -> str:
+    """Return the session key of the field with the low or high end of a column's range."""
     return f"{QUESTION.key('range_')}{end}_{column}"
 
 
@@ -116,12 +120,14 @@ def _show_upload() -> TrainingData | None:
         return None
     _propose_ranges(table)
     state = st.session_state
-    keys = {column: [_range_key(end, column) for end in ENDS] for column in table.numbers}
+    keys_by_column = {column: [_range_key(end, column) for end in ENDS] for column in table.numeric_columns}
 
     def find_empty_columns() -> list[str]:
-        return [column for column, ends in keys.items() if any(state.get(key) is None for key in ends)]
+        return [
+            column for column, ends in keys_by_column.items() if any(state.get(key) is None for key in ends)
+        ]
 
-    if keys:
+    if keys_by_column:
         is_open = bool(find_empty_columns())
         with st.expander("Ranges of the features", expanded=is_open, icon=":material/straighten:"):
             st.caption(
@@ -129,7 +135,7 @@ def _show_upload() -> TrainingData | None:
                 "are clipped."
             )
             with st.grid(4, min_column_width=150):
-                for column, ends in keys.items():
+                for column, ends in keys_by_column.items():
                     for key, word in zip(ends, ENDS.values(), strict=True):
                         fields.number(f"{wording.plain(column, 20)}, {word}", key)
     if empty_columns := find_empty_columns():
@@ -140,7 +146,9 @@ def _show_upload() -> TrainingData | None:
         )
         return None
     assert table.design is not None
-    ranges = {column: (float(state[low]), float(state[high])) for column, (low, high) in keys.items()}
+    ranges = {
+        column: (float(state[low]), float(state[high])) for column, (low, high) in keys_by_column.items()
+    }
     try:
         return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
     except InvalidInput as refused:
@@ -155,9 +163,9 @@ def _propose_ranges(table: TrainingData) -> None:
         return
     state[key], rows = table.account, table.dataset.table
     assert rows is not None
-    for column in table.numbers:
+    for column in table.numeric_columns:
         values = rows.features[:, rows.feature_names.index(column)]
-        ends = (None, None) if table.dataset.is_private else rounded_out(values.min(), values.max())
+        ends = (None, None) if table.dataset.is_private else round_out(values.min(), values.max())
         state.update(zip((_range_key(end, column) for end in ENDS), ends, strict=True))
 
 

@@ -38,6 +38,7 @@ def show_samples() -> None:
 
 
 def _load_sample() -> None:
+    """Use the selected sample, if one is selected."""
     sample = st.session_state.get(QUESTION.key("sample"))
     if sample is not None:
         origin = session.Origin(sample)
@@ -50,7 +51,7 @@ def show_generators() -> None:
     name: str = fields.pick("Kind of distribution", titles, QUESTION.key("generator"))
     with st.grid(4):
         for field_name, field in declared_fields(samples.GENERATORS[name]).items():
-            key = _key(name, field_name)
+            key = _build_field_key(name, field_name)
             st.session_state.setdefault(key, field.initial)
             fields.number(field.label, key, field.help, is_integer=field.is_integer)
     fields.button("Generate", "generate", "casino", _generate, name, is_main=True)
@@ -58,7 +59,8 @@ def show_generators() -> None:
         fields.show_problems(problems)
 
 
-def _key(name: str, field_name: str) -> str:
+def _build_field_key(name: str, field_name: str) -> str:
+    """Return the session key of a field of a generator."""
     return f"{QUESTION.key('generator_field_')}{name}_{field_name}"
 
 
@@ -66,16 +68,16 @@ def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
     state, generator_type = st.session_state, samples.GENERATORS[name]
     labels = {field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()}
-    if any(_key(name, field_name) not in state for field_name in labels):
+    if any(_build_field_key(name, field_name) not in state for field_name in labels):
         return  # A late press: the page shows another generator by now.
-    values = {field_name: state[_key(name, field_name)] for field_name in labels}
+    values = {field_name: state[_build_field_key(name, field_name)] for field_name in labels}
     generator, problems = fields.build_parameters(generator_type, values, labels)
     if generator is not None:
         try:
             origin = session.Origin(name, to_fields(generator))
             session.use(session.LoadedData(samples.generate_dataset(generator), origin))
-        except InvalidInput as refused:
-            problems += refused.problems
+        except InvalidInput as error:
+            problems += error.problems
     state[QUESTION.key("generator_problems")] = tuple(problems)
 
 
@@ -99,13 +101,15 @@ def show_recipes(roles: Roles | None) -> None:
             st.caption("Replace user_id by the name of your column.")
         shell_code, python_code, sql_code = _write_recipe(key, roles, table or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials}.")
-        command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
-        command.code(shell_code, language="bash", wrap_lines=True)
-        install = f"pip install 'ibis-framework[{engine.key}]'"
-        command.caption(f"Run it in the folder of Sweet Spot, after {install}. Upload histogram.csv here.")
-        python.code(python_code, language="python")
-        sql.code(sql_code, language="sql")
-        sql.caption("Columns are taken for text, and the value for a number.")
+        command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
+        command_tab.code(shell_code, language="bash", wrap_lines=True)
+        install_command = f"pip install 'ibis-framework[{engine.key}]'"
+        command_tab.caption(
+            f"Run it in the folder of Sweet Spot, after {install_command}. Upload histogram.csv here."
+        )
+        python_tab.code(python_code, language="python")
+        sql_tab.code(sql_code, language="sql")
+        sql_tab.caption("Columns are taken for text, and the value for a number.")
 
 
 @cache.cached(max_entries=4)
@@ -114,7 +118,7 @@ def _write_recipe(engine: str, roles: Roles, table: str) -> tuple[str, str, str]
     return counting.recipe(counting.ENGINES[engine], roles, table)
 
 
-ENTRY = uploads.Entry(QUESTION, "session_")
+ENTRY = uploads.Uploader(QUESTION, "session_")
 
 
 def show_session_upload() -> None:
@@ -127,39 +131,45 @@ def show_session_upload() -> None:
         "It replaces the data and settings in use. What was released of any data stays on the account.",
         _open_file,
     )
-    opened = st.session_state.get(QUESTION.key("session_opened"))
-    if isinstance(opened, session_file.FileContent):
-        _show_opened_session(opened)
-    elif opened is not None:
-        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in opened)
+    content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
+    if isinstance(content_or_problems, session_file.FileContent):
+        _show_opened_session(content_or_problems)
+    elif content_or_problems is not None:
+        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in content_or_problems)
         st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
 
 
 def _open_file(files: list[UploadedFile]) -> None:
     """Make the file's content the session's, or store the problems for which it is refused."""
-    opened: session_file.FileContent | tuple[InputProblem, ...]
+    content_or_problems: session_file.FileContent | tuple[InputProblem, ...]
     try:
-        opened = session_file.read_file(files[0].getvalue())
+        content_or_problems = session_file.read_file(files[0].getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
-        opened = (InputProblem(f"the file {files[0].name} was not opened"), *describe_error(error))
+        content_or_problems = (
+            InputProblem(f"the file {files[0].name} was not opened"),
+            *describe_error(error),
+        )
     else:
-        session_file.apply(opened.content)
-    st.session_state[QUESTION.key("session_opened")] = opened
+        session_file.apply_content(content_or_problems.content)
+    st.session_state[QUESTION.key("session_opened")] = content_or_problems
     ENTRY.drop(files)
 
 
-def _show_opened_session(opened: session_file.FileContent) -> None:
-    in_use = f"In use: {plain(session.dataset().name)}."
-    st.success(f"The session of {plain(opened.saved)} is open. {in_use}", icon=":material/check:")
-    if opened.left_out:
-        lines = "\n".join(f"- {plain(words, 400)}" for words in opened.left_out)
+def _show_opened_session(file_content: session_file.FileContent) -> None:
+    """Show when the opened session was saved, what its file left out, and settings that were refused."""
+    in_use_text = f"In use: {plain(session.dataset().name)}."
+    st.success(
+        f"The session of {plain(file_content.saved_at_text)} is open. {in_use_text}", icon=":material/check:"
+    )
+    if file_content.left_out:
+        lines = "\n".join(f"- {plain(words, 400)}" for words in file_content.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
-        for file in opened.content.files:
+        for file in file_content.content.files:
             if session.dataset().name != file.name:
                 st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
-    if opened.not_followed:
+    if file_content.setting_problems:
         st.warning("These settings of the file were not followed.", icon=":material/warning:")
-        fields.show_problems(opened.not_followed)
+        fields.show_problems(file_content.setting_problems)
 
 
 def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:

@@ -29,17 +29,19 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
-ENTRY = uploads.Entry(QUESTION, "upload_")
+ENTRY = uploads.Uploader(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
-def _key(name: str) -> str:
+def _build_key(name: str) -> str:
+    """Return the session key of an entry of the upload."""
     return QUESTION.key(f"upload_{name}")
 
 
 def _role_key(role: str) -> str:
+    """Return the session key of the column that has a role."""
     return QUESTION.key("upload_role_") + role
 
 
@@ -62,9 +64,9 @@ def show_panel() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    st.session_state.setdefault(_key("stopped"), "")
+    st.session_state.setdefault(_build_key("stopped"), "")
     _use_finished_jobs()
-    if jobs.watch(_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", measured=False):
+    if jobs.watch(_build_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", is_measured=False):
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
@@ -73,8 +75,8 @@ def show_panel() -> None:
         _show_uploader()
     if not is_waiting():
         _show_problems()
-    source: counting.Source | None = st.session_state.get(_key("table"))
-    distribution: Dataset | None = st.session_state.get(_key("pairs"))
+    source: counting.Source | None = st.session_state.get(_build_key("table"))
+    distribution: Dataset | None = st.session_state.get(_build_key("pairs"))
     roles: Roles | None = None
     if distribution is not None:
         _choose_distribution(distribution)
@@ -90,27 +92,28 @@ def show_panel() -> None:
 def _show_problems() -> None:
     """Show the problems of the last files, or that reading or counting them was stopped."""
     ENTRY.show_problems()
-    if stopped := st.session_state[_key("stopped")]:
-        st.info(stopped, icon=":material/stop_circle:")
+    if stop_text := st.session_state[_build_key("stopped")]:
+        st.info(stop_text, icon=":material/stop_circle:")
 
 
 # --- files --------------------------------------------------------------------------------------------------
 
 
 def _show_uploader() -> None:
+    """Show the uploader, and on a person's own computer the field for paths."""
     ENTRY.show(
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
         "CSV, JSON Lines, Parquet or Excel, or a distribution of pairs from `sweet-spot count`. Several files with "
         "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
         _read_uploads,
-        multiple=True,
+        takes_several=True,
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label, example = "Or the path of a file on this computer, of any size", "/home/me/events.parquet"
             help_text = "It is not copied. Put a semicolon between several paths."
             st.text_input(
-                label, key=_key("path"), placeholder=example, help=help_text, persist_state="session"
+                label, key=_build_key("path"), placeholder=example, help=help_text, persist_state="session"
             )
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
@@ -143,7 +146,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
 
 def _read_paths() -> None:
     """Open the files at the paths that the person entered."""
-    text = str(st.session_state.get(_key("path")) or "")
+    text = str(st.session_state.get(_build_key("path")) or "")
     folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
     texts = [path.strip().strip('"') for path in text.split(";") if path.strip()]
     paths = [os.path.join(folder, os.path.expanduser(path)) for path in texts]
@@ -155,10 +158,10 @@ def _open_files(
 ) -> None:
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
-    st.session_state[_key("stopped")] = ""
+    st.session_state[_build_key("stopped")] = ""
     if counting.find_distributions(paths):
         try:
-            st.session_state[_key("pairs")] = counting.read_distribution(paths, names)
+            st.session_state[_build_key("pairs")] = counting.read_distribution(paths, names)
         except (InvalidInput, OSError) as refused:
             ENTRY.refuse(describe_error(refused), names)
         finally:
@@ -167,6 +170,7 @@ def _open_files(
         return
 
     def work(_progress: Progress, should_stop: ShouldStop) -> tuple[counting.Source, Roles] | None:
+        """Open the files and guess roles; None if stopped. The workspace is closed on any failure."""
         try:
             source = counting.open_files(paths, names, owned=workspace, should_stop=should_stop)
             return source, source.roles
@@ -186,14 +190,16 @@ def _use_opened_files() -> None:
     """Show the columns of files that were opened, or why that failed."""
     state = st.session_state
     job: jobs.Job | None = state.get(_LOOK_JOB)
-    if job is None or job.running:
+    if job is None or job.is_running:
         return
     state[_LOOK_JOB] = None
-    if job.failed:
+    if job.has_failed:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        state[_key("stopped")] = _CUT_OFF if job.cut_off else "Stopped; the data in use stay as they were."
+        state[_build_key("stopped")] = (
+            _CUT_OFF if job.was_cut_off else "Stopped; the data in use stay as they were."
+        )
         return
     source, roles = job.result
     if source.complete:
@@ -201,17 +207,17 @@ def _use_opened_files() -> None:
     known_file = own_tables.find_file(source.columns)
     _propose(roles if known_file is None else known_file.roles)
     stated_release = _find_stated_release(source, roles)
-    state[_key("table")], state[_key("copies")] = source, False
-    state[_key("public")] = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
-    state[_key("names")] = ", ".join(source.columns)
+    state[_build_key("table")], state[_build_key("copies")] = source, False
+    state[_build_key("public")] = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    state[_build_key("names")] = ", ".join(source.columns)
 
 
 def _discard() -> None:
     """Close and forget the file that waits."""
-    source: counting.Source | None = st.session_state.get(_key("table"))
+    source: counting.Source | None = st.session_state.get(_build_key("table"))
     if source is not None:
         source.close()
-    st.session_state[_key("table")] = st.session_state[_key("pairs")] = None
+    st.session_state[_build_key("table")] = st.session_state[_build_key("pairs")] = None
     ENTRY.refuse(())
 
 
@@ -255,9 +261,12 @@ def _propose(roles: Roles) -> None:
     state = st.session_state
     for role in ROLE_LABELS:
         state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
-    state[_key("further")], state[_key("further_task")] = list(roles.further_user), list(roles.further_task)
-    state[_key("kind")], state[_key("contribution")] = roles.kind, roles.contribution
-    state[_key("missing")] = roles.missing_users
+    state[_build_key("further")], state[_build_key("further_task")] = (
+        list(roles.further_user),
+        list(roles.further_task),
+    )
+    state[_build_key("kind")], state[_build_key("contribution")] = roles.kind, roles.contribution
+    state[_build_key("missing")] = roles.missing_users
 
 
 def _find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
@@ -267,19 +276,19 @@ def _find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts 
 
 def _choose_roles(source: counting.Source) -> Roles:
     """Draw the first rows and the widgets; return the roles that the person has chosen."""
-    head = source.head
-    rows = wording.counted(len(head.frame), "row")
-    size = rows if source.complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
-    uploads.show_file(source.name, size, len(source.columns), head)
+    head_table = source.head
+    rows_text = wording.counted(len(head_table.frame), "row")
+    size_text = rows_text if source.complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
+    uploads.show_file(source.name, size_text, len(source.columns), head_table)
     if source.unnamed:
-        label, key = "Names of the columns, with commas between", _key("names")
-        names = st.text_input(label, key=key, on_change=_rename, persist_state="session")
+        label, key = "Names of the columns, with commas between", _build_key("names")
+        names_text = st.text_input(label, key=key, on_change=_rename, persist_state="session")
         try:
-            source.with_names(names.split(","))
-        except InvalidInput as refused:
-            fields.show_problems(refused.problems)
-    st.session_state.setdefault(_key("kind"), TableKind.EVENTS)
-    table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True)
+            source.with_names(names_text.split(","))
+        except InvalidInput as error:
+            fields.show_problems(error.problems)
+    st.session_state.setdefault(_build_key("kind"), TableKind.EVENTS)
+    table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, _build_key("kind"), is_horizontal=True)
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_OF[table_kind]:
@@ -304,22 +313,23 @@ def _choose_roles(source: counting.Source) -> Roles:
 
 
 def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Any:
-    if st.session_state.get(_key("public")) not in options:
-        st.session_state[_key("public")] = Disclosure.PRIVATE
+    """Draw the choice whether data are public, and return it."""
+    if st.session_state.get(_build_key("public")) not in options:
+        st.session_state[_build_key("public")] = Disclosure.PRIVATE
     texts = {disclosure: PUBLIC[disclosure] for disclosure in options}
-    return fields.radio(label, texts, _key("public"), horizontal=True, captions=PUBLIC_FOLLOWS)
+    return fields.radio(label, texts, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS)
 
 
 def _rename() -> None:
     """Apply the entered column names to a file without a header."""
     state = st.session_state
-    source: counting.Source | None = state.get(_key("table"))
-    names: str | None = state.get(_key("names"))
-    if source is None or names is None:  # The file was discarded before the press came.
+    source: counting.Source | None = state.get(_build_key("table"))
+    names_text: str | None = state.get(_build_key("names"))
+    if source is None or names_text is None:  # The file was discarded before the press came.
         return
     with contextlib.suppress(InvalidInput):  # Said below the field.
-        source = source.with_names(names.split(","))
-        state[_key("table")], state[_key("problems")] = source, ()
+        source = source.with_names(names_text.split(","))
+        state[_build_key("table")], state[_build_key("problems")] = source, ()
         _propose(source.roles)
 
 
@@ -331,21 +341,22 @@ def _show_event_choices(source: counting.Source) -> None:
     help_text = "Say, shop and customer number, if each shop numbers its own customers."
     _show_further_columns("further", source.columns, used_columns, label, help_text)
     if state[_role_key("task")] != NO_COLUMN:
-        used_columns |= set(state.get(_key("further"), ()))
+        used_columns |= set(state.get(_build_key("further"), ()))
         label = "Further columns that together with it make a group"
         _show_further_columns("further_task", source.columns, used_columns, label, "Say, product and day.")
-    state.setdefault(_key("contribution"), Contribution.ROWS)
-    fields.pick("What is a contribution?", CONTRIBUTION, _key("contribution"))
-    fields.radio("Rows without a user", MISSING_USERS, _key("missing"), horizontal=True)
+    state.setdefault(_build_key("contribution"), Contribution.ROWS)
+    fields.pick("What is a contribution?", CONTRIBUTION, _build_key("contribution"))
+    fields.radio("Rows without a user", MISSING_USERS, _build_key("missing"), is_horizontal=True)
     if not source.complete and len(source.columns) > 2:
         label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
-        st.checkbox(label, key=_key("copies"), persist_state="session", help=help_text)
+        st.checkbox(label, key=_build_key("copies"), persist_state="session", help=help_text)
 
 
 def _show_further_columns(
     name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
 ) -> None:
-    key, options = _key(name), [column for column in columns if column not in used_columns]
+    """Draw the choice of further columns among those that have no role yet."""
+    key, options = _build_key(name), [column for column in columns if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
         st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
@@ -354,24 +365,28 @@ def _show_further_columns(
 def _read_roles(table_kind: TableKind) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    columns: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
-    columns = {role: None if column == NO_COLUMN else column for role, column in columns.items()}
+    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
+    columns_by_role = {
+        role: None if column == NO_COLUMN else column for role, column in columns_by_role.items()
+    }
     if table_kind is TableKind.EVENTS:
-        columns["further_user"] = tuple(state.get(_key("further"), ()))
-        if columns["task"] is not None:
-            columns["further_task"] = tuple(state.get(_key("further_task"), ()))
-        columns["contribution"] = state.get(_key("contribution"), Contribution.ROWS)
-    return Roles(table_kind, missing_users=state.get(_key("missing"), MissingUsers.LEAVE_OUT), **columns)
+        columns_by_role["further_user"] = tuple(state.get(_build_key("further"), ()))
+        if columns_by_role["task"] is not None:
+            columns_by_role["further_task"] = tuple(state.get(_build_key("further_task"), ()))
+        columns_by_role["contribution"] = state.get(_build_key("contribution"), Contribution.ROWS)
+    return Roles(
+        table_kind, missing_users=state.get(_build_key("missing"), MissingUsers.LEAVE_OUT), **columns_by_role
+    )
 
 
 def _choose_distribution(dataset: Dataset) -> None:
     """Show a distribution of pairs, the choice of its label, and the buttons."""
     sizes = dataset.pair_sizes
     assert sizes is not None
-    pairs = wording.counted(int(sizes.pairs.sum()), "pair")
-    users = wording.counted(dataset.histogram.num_users, "user")
-    groups = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
-    st.markdown(f"**{wording.plain(dataset.name)}**: {pairs} of {users} and {groups}.")
+    pairs_text = wording.counted(int(sizes.pairs.sum()), "pair")
+    users_text = wording.counted(dataset.histogram.num_users, "user")
+    groups_text = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
+    st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
     st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
@@ -383,20 +398,23 @@ def _choose_distribution(dataset: Dataset) -> None:
 
 def _use_source(source: counting.Source, roles: Roles) -> None:
     """Count the rows of the files, as work beside the page if they are large, and use the data."""
-    disclosure: Disclosure = st.session_state[_key("public")]
+    disclosure: Disclosure = st.session_state[_build_key("public")]
     stated_release = _find_stated_release(source, roles)
     provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
-    remembered = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
-    own_tables.add_files([own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered)])
-    st.session_state[_key("stopped")] = ""
+    remembered_disclosure = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
+    own_tables.add_files(
+        [own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)]
+    )
+    st.session_state[_build_key("stopped")] = ""
     if not source.complete:
-        copies = bool(st.session_state.get(_key("copies")))
+        counts_copies = bool(st.session_state.get(_build_key("copies")))
 
         def work(progress: Progress, should_stop: ShouldStop) -> counting.CountResult:
-            tools: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
-            return counting.count(source, roles, provenance, copies=copies, **tools)
+            """Count the rows of the files."""
+            callbacks: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
+            return counting.count(source, roles, provenance, copies=counts_copies, **callbacks)
 
-        jobs.start(_key("job"), roles, work)
+        jobs.start(_build_key("job"), roles, work)
         ENTRY.refuse(())
         st.rerun()
     try:
@@ -412,26 +430,27 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
 def _use_finished_jobs() -> None:
     """Use what work in the background has found, or store why it failed; either way the work is over."""
     _use_opened_files()
-    if problems := jobs.failure_of(_key("job")):
+    if problems := jobs.list_failures(_build_key("job")):
         ENTRY.refuse(problems)
-        st.session_state[_key("job")] = None
-    elif (finished := jobs.result_of(_key("job"))) is not None:
-        job: jobs.Job = st.session_state[_key("job")]
-        st.session_state[_key("job")] = None
-        _use_counted(finished[1])
-        if job.cut_off:
-            st.session_state[_key("stopped")] = _CUT_OFF
+        st.session_state[_build_key("job")] = None
+    elif (finished_job := jobs.find_result(_build_key("job"))) is not None:
+        job: jobs.Job = st.session_state[_build_key("job")]
+        st.session_state[_build_key("job")] = None
+        _use_counted(finished_job[1])
+        if job.was_cut_off:
+            st.session_state[_build_key("stopped")] = _CUT_OFF
 
 
 def _use_counted(result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
     if result.dataset is None:
-        st.session_state[_key("stopped")] = result.summary
+        st.session_state[_build_key("stopped")] = result.summary
     else:
         _use_dataset(result.dataset)
 
 
 def _use_dataset(dataset: Dataset) -> None:
+    """Make a dataset the session's, and drop the files."""
     origin_name = session.UPLOADED if dataset.release is None else session.DP_RELEASE
     session.use(session.LoadedData(dataset, session.Origin(origin_name)))
     _discard()

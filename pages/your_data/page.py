@@ -68,8 +68,8 @@ def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for note in dataset.notes:
         st.info(plain(note, 400), icon=":material/info:")
-    gini = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
-    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini}")
+    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}")
     grid = st.grid(2, min_column_width=240)
     for build_plot in axes.DISTRIBUTIONS.values():
         with grid.cell():
@@ -88,8 +88,8 @@ def show_heaviest(dataset: Dataset) -> None:
     sizes = dataset.histogram.heaviest_sizes(10)
     shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
-        together = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
-        st.markdown(f"{together} {wording.percent(float(shares.sum()))} of all contributions.")
+        together_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
+        st.markdown(f"{together_text} {wording.percent(float(shares.sum()))} of all contributions.")
         columns = {
             CONTRIBUTION_NAMES[dataset.contribution]: map(wording.number, sizes.tolist()),
             "Share of all": map(wording.percent, shares.tolist()),

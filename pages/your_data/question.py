@@ -28,6 +28,6 @@ QUESTION = Question(
     group="",
     lead="Most questions need only **how many users have how many rows**.",
     sentence="How many rows does each user have, and how uneven is that?",
-    also=FieldOrigin.PUBLIC.each(*SAMPLE_NAMES)
+    other_origins=FieldOrigin.PUBLIC.each(*SAMPLE_NAMES)
     | FieldOrigin.OWN_DATA.each(*(f"upload_{name}" for name in UPLOAD_NAMES), *OTHER_NAMES),
 )

@@ -202,7 +202,7 @@ def test_stored_runs_are_read_as_they_were_written() -> None:
     assert json.loads(text)["command"] == "make paper-figures"
     again = FigureRuns.read(figure, text)
     assert again.values == runs.values
-    np.testing.assert_allclose(again.summary.mean, runs.summary.mean, rtol=1e-6)
+    np.testing.assert_allclose(again.summary.means, runs.summary.means, rtol=1e-6)
 
 
 def test_the_documentation_is_made_of_the_list() -> None:

@@ -44,7 +44,7 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page
             settle(page)
         wait_for_figures(page)
         labels = page.locator(".js-plotly-plot .annotation", has_text="do not")
-        if not spec.own_data and spec.name != "papers":  # It shows stored results, and no data in use.
+        if not spec.has_own_data and spec.name != "papers":  # It shows stored results, and no data in use.
             expect(labels.first).to_be_attached()
         assert page.evaluate(UNREADABLE) == [], spec.title
         look_in_a_narrow_window(page, spec.title)

@@ -142,6 +142,8 @@ def test_numbers_stand_for_their_text():
     assert (answer.parameters.edges, answer.parameters.masses) == ("0; 1.5; 5", "2; 1")
     (sentence,) = list_refusals("quantile_bound", FEW, quantiles=True, **settings)
     assert sentence == "Quantiles must be text, such as '0.25, 0.5'; got True."
+    (sentence,) = list_refusals("quantile_bound", FEW, weighting="smooth", **settings)
+    assert sentence == 'The weights goes only with "plain Python" or "best known mechanism" as the program.'
     (sentence,) = list_refusals("quantile_bound", FEW, quantiles=" ", **settings)
     assert sentence.startswith("Quantiles is empty.")
 
@@ -283,6 +285,7 @@ def test_every_other_question_answers():
     quantile_settings = {"value": "amount", "lower": 0, "upper": 100, **user}
     private = ss.quantile_bound(frame, **quantile_settings).parameters
     assert (private.high, private.protects_users, private.bound_from.value) == (100, True, "counts")
+    quantile_settings["program"] = "plain Python"
     public = ss.quantile_bound(frame, disclosure="public", **quantile_settings).parameters
     assert (public.protects_users, public.bound_from.value) == (False, "values")
     entered = ss.quantile_bound(
@@ -531,7 +534,7 @@ def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: st
             assert rest == text
             mark = "--" if library == "bigquery" else "#"
             assert comment == f"{mark} {library} has no program for {first!r}. This one is for {form!r}."
-    assert lacking == (4 if call in ("quantile_bound", "task_weights") else 0)
+    assert lacking == (4 if call == "task_weights" else 0)
 
 
 def test_a_plan_with_a_quantile_has_a_program_for_opendp() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 
 from dpcore.code import Quantity
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import Program
+from dpcore.common.privacy import compute_gaussian_epsilon
+from dpcore.common.programs import Program, find_exact_sigma
 from tests.dpcore.code import audit, files, together
 from tests.dpcore.code.choices import run_program
 from tests.libraries import audits, truth
@@ -50,10 +52,35 @@ def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None
     for part in asked.releases:
         halves = 2 if part.choice.quantity is Quantity.MEAN else 1
         expected += [
-            part.num_parts * asked.total / asked.num_spent_parts * (asked.num_spent_parts / 2**20) / halves
+            part.num_parts
+            * together.EPSILON
+            / asked.num_spent_parts
+            * (asked.num_spent_parts / 2**20)
+            / halves
         ] * halves
     assert given == pytest.approx(expected, rel=1e-12)
-    assert sum(map(Fraction, given)) <= Fraction(asked.total)
+    assert sum(map(Fraction, given)) <= Fraction(together.EPSILON)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (3.0, 1e-5)])
+def test_gaussian_releases_have_the_noise_of_their_shares(
+    epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its accountant composes losses on a grid: it draws the exact noise, up to the excess that errors count with."""
+    asked = replace(together.several(NoiseKind.GAUSSIAN), epsilon=epsilon, delta=delta)
+    names = run_program(asked, Program.PIPELINEDP)
+    drawn = [found.mechanism_spec.noise_standard_deviation for found in names["accountant"]._mechanisms]
+    expected: list[float] = []
+    for part in asked.releases:
+        halves = 2 if part.choice.quantity is Quantity.MEAN else 1
+        exact = find_exact_sigma(epsilon, delta) / math.sqrt(part.num_parts / asked.num_spent_parts)
+        expected += [exact * math.sqrt(halves)] * halves
+    excess = [one / other - 1.0 for one, other in zip(drawn, expected, strict=True)]
+    assert -1e-6 < min(excess) <= max(excess) < 5e-4, excess
+    # What together they prove, exactly.
+    mu = math.sqrt(math.fsum(one**-2.0 for one in drawn))
+    assert compute_gaussian_epsilon(1.0 / mu, delta) <= epsilon * (1.0 + 1e-9)
 
 
 def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_plan(
@@ -62,7 +89,8 @@ def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_pla
     monkeypatch.chdir(tmp_path)
     for nasty in files.NASTY.values():
         together.check_file(nasty, Program.PIPELINEDP, tmp_path)
-    together.check_scale(Program.PIPELINEDP, NoiseKind.LAPLACE, tmp_path)
+    for noise in NoiseKind:
+        together.check_scale(Program.PIPELINEDP, noise, tmp_path)
 
 
 @contextlib.contextmanager

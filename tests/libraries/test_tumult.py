@@ -75,7 +75,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
     truth.check_together(asked, names["released"], monkeypatch)
     expected: list[float] = []
     for part in asked.releases:
-        amount = part.num_parts / 2**20 * asked.total
+        amount = part.num_parts / 2**20 * asked.compute_total(Program.TUMULT)
         if part.choice.quantity is Quantity.MEAN:
             half_range = 0.5 * ((part.choice.upper or 0.0) - (part.choice.lower or 0.0))
             rows = float(part.choice.max_rows or 0)

@@ -40,7 +40,13 @@ PATIENCE = 300.0
 
 
 def page_path(title: str) -> str:
-    return os.path.relpath(catalogue.page(title).path, server.SCRIPT.parent)
+    return os.path.relpath(catalogue.find_page(title).path, server.SCRIPT.parent)
+
+
+def confirm(at: AppTest, key: str) -> AppTest:
+    """Press the button of a private draw, and confirm that it may be spent."""
+    check(at.button(key=key).click().run())
+    return check(at.button(key=f"{key}_confirm").click().run())
 
 
 PLENTY = 5.0
@@ -50,7 +56,7 @@ PLENTY = 5.0
 def release_copy(at: AppTest, epsilon: float = PLENTY) -> AppTest:
     """On Choose privately: draw a private copy, which becomes the data in use."""
     check(at.number_input(key="private_choice.selection_epsilon").set_value(epsilon).run())
-    check(at.button(key="private_release").click().run())
+    confirm(at, "private_release")
     assert data(at).release is not None, "no user is left in the copy"
     return at
 
@@ -148,7 +154,7 @@ def new_app(title: str) -> AppTest:
     at._bidi_component_manager = installed_components()
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
     # file's name instead.
-    at._page_hash = calc_hash(catalogue.page(title).url_path)
+    at._page_hash = calc_hash(catalogue.find_page(title).url_path)
     return at
 
 
@@ -191,9 +197,9 @@ def finish(at: AppTest, *names: str) -> AppTest:
     for _ in range(10):
         for job in _jobs(at, names):
             job.wait(PATIENCE)
-            assert not job.running, f"no end after {PATIENCE:.0f} seconds: {job.question}"
+            assert not job.is_running, f"no end after {PATIENCE:.0f} seconds: {job.question}"
         check(at.run())
-        if not any(job.running for job in _jobs(at, names)):
+        if not any(job.is_running for job in _jobs(at, names)):
             return at
     raise AssertionError(f"{names} are started anew by every run")
 
@@ -220,7 +226,7 @@ def work_waits_for_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def hold(job: jobs.Job, share: float, so_far: Any = None) -> None:
         report(job, share, so_far)
-        job._stop.wait(PATIENCE)
+        job._stop_event.wait(PATIENCE)
 
     monkeypatch.setattr(jobs.Job, "_report", hold)
 

@@ -297,7 +297,7 @@ def assert_script_has_what_the_page_has(at, content, made):
     ((_, shown),) = content.answers
     assert made.numbers == shown.numbers
     assert (made.headline, made.detail, made.all_facts) == (shown.headline, shown.detail, shown.all_facts)
-    assert (made.choice and made.choice()) == (shown.choice and shown.choice())
+    assert (made.write_choice and made.write_choice()) == (shown.write_choice and shown.write_choice())
     assert made.methods == shown.methods
     assert list(made.plots) == list(shown.plots)
     for key, plot in made.plots.items():

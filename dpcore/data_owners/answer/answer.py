@@ -24,7 +24,7 @@ from dpcore.report.content import Line
 
 LEAKS = standard.warn_of_leak(
     "this decision and its cap were",
-    remedy="Joint privacy does not cover it either. Decide without these data.",
+    remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
 UNITS = {
     Unit.RECORD: "one record is replaced",
@@ -43,31 +43,31 @@ def write_needed_owners(solution: OwnersSolution) -> str:
     constants_text = constants[0] if len(set(constants)) == 1 else ", ".join(constants)
     records_text = wording.counted(float(solution.collaboration.records), "record")
     records_text += " on average" if solution.is_of_data else " each"
-    rule = f"sharing never pays for owners of {records_text}"
+    rule_text = f"sharing never pays for owners of {records_text}"
     if solution.owners_joint is not None:
-        owners = wording.counted(solution.owners_joint, "owner")
-        rule = f"{owners} of {records_text} must join before sharing pays"
-    return f"By these bounds (constants {constants_text}), {rule}."
+        owners_text = wording.counted(solution.owners_joint, "owner")
+        rule_text = f"{owners_text} of {records_text} must join before sharing pays"
+    return f"By these bounds (constants {constants_text}), {rule_text}."
 
 
 def write_headline(solution: OwnersSolution) -> str:
     """Write the instruction in one sentence."""
     num_owners = float(solution.collaboration.owners)
-    owners = wording.counted(num_owners, "owner")
+    owners_text = wording.counted(num_owners, "owner")
     if num_owners == 1.0:
         return "One owner has nobody to join."
     if solution.cap is not None:
-        records = wording.counted(solution.cap.cap, "record")
+        records_text = wording.counted(solution.cap.cap, "record")
         if solution.regime is Regime.ALONE:
-            return f"Work alone; if owners share, keep at most {records} of each."
-        return f"Join, and keep at most {records} of each owner."
+            return f"Work alone; if owners share, keep at most {records_text} of each."
+        return f"Join, and keep at most {records_text} of each owner."
     if solution.regime is Regime.ALONE:
         if solution.owners_joint is None:
             return "Work alone: sharing never pays, however many join."
-        return f"Work alone: for {owners} sharing does not pay."
+        return f"Work alone: for {owners_text} sharing does not pay."
     if solution.regime is Regime.JOINT_ONLY:
         return "Join, and keep the personal part with its owner: full privacy would lose."
-    return f"Join: sharing pays for {owners}."
+    return f"Join: sharing pays for {owners_text}."
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
@@ -88,10 +88,10 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     ]
     if (cap := solution.cap) is not None:
         records_text = wording.counted(cap.cap, "record")
-        best_cap = Number(
+        best_cap_number = Number(
             "Best bound on records", records_text, "per owner", "", cap.cap, "records per owner"
         )
-        numbers = [best_cap, *reversed(numbers)]
+        numbers = [best_cap_number, *reversed(numbers)]
     return (
         *numbers,
         Number(
@@ -128,8 +128,8 @@ def describe_near_optimal(solution: OwnersSolution) -> str:
         if not math.isfinite(largest_records):
             return "it pays with any number of records each."
         return f"it pays up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
-    fewest_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
-    return f"it pays from {wording.counted(max(fewest_records, 1), 'record')} each."
+    least_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
+    return f"it pays from {wording.counted(max(least_records, 1), 'record')} each."
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
@@ -144,15 +144,16 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         ),
     }
     if solution.gaining_owners is not None:
-        limit, num_gaining_owners = solution.gaining_owners
+        record_limit, num_gaining_owners = solution.gaining_owners
         facts["Who gains by joining"] = (
-            f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(limit)} records. The "
+            f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(record_limit)} "
+            "records. The "
             "joint bound holds for the average owner, not for each."
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
-        name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
+        own_bound_name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
         own_bound, best_bound = solution.bound_at_own_cap, cap.bound
-        facts[name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
+        facts[own_bound_name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
     return facts
 
 
@@ -167,23 +168,25 @@ def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
 def write_methods(solution: OwnersSolution) -> Methods:
     """Write the comparison of the bounds, and the best cap per owner where there is one."""
     parameters, collaboration = solution.parameters, solution.collaboration
-    owners = wording.counted(float(collaboration.owners), "owner")
-    records = wording.counted(float(collaboration.records), "record")
+    owners_text = wording.counted(float(collaboration.owners), "owner")
+    records_text = wording.counted(float(collaboration.records), "record")
     average_text = " on average" if solution.is_of_data else ""
-    text = f"For {owners} with {records} each{average_text}, {plots.REGIMES[solution.regime]}."
+    comparison_text = (
+        f"For {owners_text} with {records_text} each{average_text}, {plots.REGIMES[solution.regime]}."
+    )
     if solution.cap is not None:
-        text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
+        comparison_text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
     return Methods(
         guarantee="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
         f"neighbours if {UNITS[parameters.unit]}.",
-        sentences=text,
+        sentences=comparison_text,
         public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
         rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
         f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
-        subject="The comparison",
+        subject_text="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
 
@@ -192,10 +195,12 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     """Build the program of the best cap; None if there is none."""
     if solution.cap is None or dataset is None:
         return None
-    fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
+    settings = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
     cap = solution.cap.cap
-    name = f"Cap per owner, {wording.counted(cap, 'record')}"
-    return build_forms(solution.parameters.epsilon, fields, [(name, Quantity.MODEL, {"max_rows": cap})])
+    form_name = f"Cap per owner, {wording.counted(cap, 'record')}"
+    return build_forms(
+        solution.parameters.epsilon, settings, [(form_name, Quantity.MODEL, {"max_rows": cap})]
+    )
 
 
 def show_bounds(answer: Answer, data: object) -> Parts:
@@ -251,13 +256,13 @@ def build_answer(
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """
     solution = solve(data, parameters) if solution is None else solution
-    plot_makers = {
+    plot_builders = {
         "owners-map": lambda: plots.plot_regime_map(solution),
         "owners-bounds": lambda: plots.plot_bounds(solution),
     }
     owner_dataset = data if solution.is_of_data and isinstance(data, Dataset) else None
     if owner_dataset is not None:
-        plot_makers["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
+        plot_builders["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
     assumptions: tuple[str, ...] = ASSUMPTIONS
     if solution.is_of_data:
         assumptions += (
@@ -278,18 +283,21 @@ def build_answer(
         near_optimal=describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
-        plots=plot_makers,
+        plots=plot_builders,
         sections=SECTIONS,
         make_methods=lambda: write_methods(solution),
     )
-    owners = solution.collaboration
+    collaboration = solution.collaboration
     return add_choice(
         answer,
         owner_dataset,
         "training across data owners",
         lambda: _list_details(solution),
-        question={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
-        data={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
+        question_entries={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
+        data_entries={
+            "num_owners": float(collaboration.owners),
+            "mean_records_kept": float(collaboration.records),
+        },
         schema="sweetspot/data-owners/1",
     )
 

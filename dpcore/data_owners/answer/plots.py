@@ -44,40 +44,40 @@ def _make_axis(map_axis: MapAxis) -> Axis:
 def plot_regime_map(solution: OwnersSolution) -> Plot:
     """Plot the best regime over two quantities, the regions without a bound, and the person's point."""
     regime_map = solution.map
-    x, y, joint, full = regime_map.x, regime_map.y, regime_map.joint_gain, regime_map.full_gain
-    in_file = (slice(None, None, FILE_STRIDE),) * 2
+    x, y, joint_gains, full_gains = regime_map.x, regime_map.y, regime_map.joint_gains, regime_map.full_gains
+    file_slices = (slice(None, None, FILE_STRIDE),) * 2
     file_x, file_y = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
     columns: dict[str, npt.ArrayLike] = {
         regime_map.x_axis.value: file_x.ravel(),
         regime_map.y_axis.value: file_y.ravel(),
         "regime": [
             "" if math.isnan(value) else Regime(int(value)).name.lower()
-            for value in regime_map.regimes[in_file].ravel().tolist()
+            for value in regime_map.regimes[file_slices].ravel().tolist()
         ],
-        "alone_over_joint": np.exp(joint[in_file]).ravel(),
-        "alone_over_full": np.exp(full[in_file]).ravel(),
-        "says_nothing": regime_map.is_vacuous[in_file].ravel().astype(int),
-        "not_covered": regime_map.is_uncovered[in_file].ravel().astype(int),
+        "alone_over_joint": np.exp(joint_gains[file_slices]).ravel(),
+        "alone_over_full": np.exp(full_gains[file_slices]).ravel(),
+        "says_nothing": regime_map.is_vacuous[file_slices].ravel().astype(int),
+        "not_covered": regime_map.is_uncovered[file_slices].ravel().astype(int),
     }
     point_text = " and ".join(
         f"{axis.label} = {wording.number(solution.coordinate(axis))}"
         for axis in (regime_map.x_axis, regime_map.y_axis)
     )
-    is_same = np.array_equal(joint, full, equal_nan=True)
+    is_same = np.array_equal(joint_gains, full_gains, equal_nan=True)
     regime_styles = (
         ("Work alone", Style.CUSTOMARY),
         ("Join: joint privacy only", Style.CAP),
         ("Join" if is_same else "Join: full privacy pays, too", Style.SAMPLING),
     )
-    joint_border = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
+    joint_border_label = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
     items: list[Item] = [
-        Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint))),
+        Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint_gains))),
         Hatching("The bound says nothing", x, y, regime_map.is_vacuous),
         Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.is_uncovered, "."),
-        Border(joint_border, x, y, joint, Style.CAP),
+        Border(joint_border_label, x, y, joint_gains, Style.CAP),
     ]
     if not is_same:
-        items.append(Border("Full privacy begins to pay", x, y, full, Style.SAMPLING, "dash"))
+        items.append(Border("Full privacy begins to pay", x, y, full_gains, Style.SAMPLING, "dash"))
     return Plot(
         "owners-map",
         "Who should join",
@@ -105,16 +105,17 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
     """Plot every bound over the number of owners."""
-    owners = np.unique(
+    owner_numbers = np.unique(
         np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
     )
-    collaborations = solution.collaboration.replace(owners=owners)
-    alone_bounds, no_privacy, joint, full = (
-        np.broadcast_to(compute_bound(collaborations), owners.shape) for compute_bound in SETTINGS.values()
+    scaled_collaboration = solution.collaboration.replace(owners=owner_numbers)
+    alone_bounds, no_privacy_bounds, joint_bounds, full_bounds = (
+        np.broadcast_to(compute_bound(scaled_collaboration), owner_numbers.shape)
+        for compute_bound in SETTINGS.values()
     )
-    visible_values = np.r_[alone_bounds, no_privacy, solution.trivial_bound]
+    visible_values = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
     limits = float(visible_values.min()), 4.0 * float(visible_values.max())
-    x = Column("owners", owners)
+    x = Column("owners", owner_numbers)
     return Plot(
         "owners-bounds",
         "Bounds against the number of owners",
@@ -123,9 +124,9 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
         (
             Curve("Alone", x, Column("alone", alone_bounds), Style.ENTERED),
-            Curve("Together, no privacy", x, Column("no_privacy", no_privacy), Style.SAMPLING),
-            Curve("Together, joint privacy", x, Column("joint_privacy", joint), Style.CAP),
-            Curve("Together, full privacy", x, Column("full_privacy", full), Style.PRIVACY),
+            Curve("Together, no privacy", x, Column("no_privacy", no_privacy_bounds), Style.SAMPLING),
+            Curve("Together, joint privacy", x, Column("joint_privacy", joint_bounds), Style.CAP),
+            Curve("Together, full privacy", x, Column("full_privacy", full_bounds), Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
             Mark("You", solution.coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
         ),
@@ -136,24 +137,28 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
 
 def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     """Plot the bound of joint privacy over the cap per owner, with whole owners protected."""
-    histogram, best = dataset.histogram, solution.cap
+    histogram, best_cap = dataset.histogram, solution.cap
     largest_size = max(float(histogram.max_size), 2.0)
-    marked_caps = [] if best is None else [float(best.cap)]
+    marked_caps = [] if best_cap is None else [float(best_cap.cap)]
     caps = np.unique(
         np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
     )
-    sampling, noise = regimes.split_bound(histogram, caps, solution.parameters.collaborate())
-    bound = sampling + noise
-    low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
+    sampling_parts, privacy_parts = regimes.split_bound(
+        histogram, caps, solution.parameters.build_collaboration()
+    )
+    cap_bounds = sampling_parts + privacy_parts
+    lowest_limit = min(
+        float(sampling_parts.min()), max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
+    )
     alt = "The bound against the cap."
     items: list[Item] = [
-        Curve("Bound, whole owners protected", caps, bound, Style.CAP),
-        Curve("its sampling part", caps, sampling, Style.SAMPLING),
-        Curve("its privacy part", caps, noise, Style.PRIVACY),
+        Curve("Bound, whole owners protected", caps, cap_bounds, Style.CAP),
+        Curve("its sampling part", caps, sampling_parts, Style.SAMPLING),
+        Curve("its privacy part", caps, privacy_parts, Style.PRIVACY),
     ]
-    if best is not None:
-        items.append(Mark("Best bound on records", best.cap, best.bound, Style.SMOOTH))
-        alt = f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner."
+    if best_cap is not None:
+        items.append(Mark("Best bound on records", best_cap.cap, best_cap.bound, Style.SMOOTH))
+        alt = f"The bound is smallest at {wording.counted(best_cap.cap, 'record')} per owner."
     unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
     kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
@@ -161,10 +166,10 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         "Records kept of each owner",
         alt,
         Axis("cap τ", unit, limits, title=title, number_format=",.3~g"),
-        Axis("bound on the excess loss", "", (low, float(bound.max())), number_format=",.3~g"),
+        Axis("bound on the excess loss", "", (lowest_limit, float(cap_bounds.max())), number_format=",.3~g"),
         items,
         dataset.provenance,
-        {"cap": caps, "bound": bound, "sampling_part": sampling, "kept_records": kept_records},
+        {"cap": caps, "bound": cap_bounds, "sampling_part": sampling_parts, "kept_records": kept_records},
         height=420,
     )
 
@@ -193,20 +198,20 @@ def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
             lines.append((name, form.value, form, 0))
             continue
         for index, epsilon in enumerate(result.study.epsilons):
-            column = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
+            column_name = f"{form.value}_epsilon_{wording.digits(epsilon)}"
+            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column_name, form, index))
     return lines
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
     """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
-    for _, column, form, epsilon_index in list_lines(result):
-        runs = result.accuracy[form][epsilon_index]
+    for _, column_name, form, epsilon_index in list_lines(result):
+        run_accuracies = result.accuracy[form][epsilon_index]
         columns |= {
-            column: result.average(form)[epsilon_index],
-            f"{column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
-            f"{column}_largest": np.fmax.reduce(runs, axis=1),
+            column_name: result.average(form)[epsilon_index],
+            f"{column_name}_smallest": np.fmin.reduce(run_accuracies, axis=1),  # NaN only where nothing ran.
+            f"{column_name}_largest": np.fmax.reduce(run_accuracies, axis=1),
         }
     return columns
 
@@ -215,30 +220,36 @@ def plot_accuracy(
     result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
 ) -> Plot:
     """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
-    columns, owners = build_columns(result), result.study.owners
+    columns, owner_numbers = build_columns(result), result.study.owners
     items: list[Item] = []
     smallest_accuracy = 1.0
-    for name, column, form, epsilon_index in list_lines(result):
-        accuracy = columns[column]
-        if np.isnan(accuracy).all():
+    for name, column_name, form, epsilon_index in list_lines(result):
+        mean_accuracies = columns[column_name]
+        if np.isnan(mean_accuracies).all():
             continue
-        smallest_accuracy = min(smallest_accuracy, float(np.nanmin(accuracy)))
+        smallest_accuracy = min(smallest_accuracy, float(np.nanmin(mean_accuracies)))
         _, style, symbol = FORM_STYLES[form]
-        options: dict[str, Any] = {}
+        item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
-            options = {"low": columns[f"{column}_smallest"], "high": columns[f"{column}_largest"]}
-        if len(owners) == 1:
-            options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
-            items.insert(0, Bars(name, accuracy, [name], style, **options))
+            item_options = {
+                "low": columns[f"{column_name}_smallest"],
+                "high": columns[f"{column_name}_largest"],
+            }
+        if len(owner_numbers) == 1:
+            item_options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
+            items.insert(0, Bars(name, mean_accuracies, [name], style, **item_options))
         else:
             dash = DASHES[epsilon_index] if form.is_private else "longdash"
-            options |= {"dash": dash, "width": 2.0, "symbol": symbol}
-            items.append(Curve(name, columns["owners"], accuracy, style, **options))
+            item_options |= {"dash": dash, "width": 2.0, "symbol": symbol}
+            items.append(Curve(name, columns["owners"], mean_accuracies, style, **item_options))
     lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
-    limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
+    limits, ticks = (
+        (min(owner_numbers) / 1.15, max(owner_numbers) * 1.15),
+        tuple((n, wording.number(n)) for n in owner_numbers),
+    )
     x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
     y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
-    if len(owners) == 1:
+    if len(owner_numbers) == 1:
         x_axis, y_axis = replace(y_axis, limits=(0.0, 1.0)), names_axis("form", " ")
     return Plot(
         "owners-accuracy",
@@ -261,20 +272,23 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owners = {}, result.study.owners
+    sentences, owner_numbers = {}, result.study.owners
     for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
-        sign = result.compare(Form.JOINT, other_form)
-        num_pairs = int(np.isfinite(sign).sum())
+        signs = result.compare(Form.JOINT, other_form)
+        num_pairs = int(np.isfinite(signs).sum())
         if not num_pairs:
             continue
-        num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
-        text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
-        sentences[f"Joint privacy against {name}"] = f"{text} {paper_sentence}" if has_paper else text
-    gains = result.average(Form.JOINT) - result.average(Form.FULL)
-    if len(owners) > 1 and np.isfinite(gains).all():
-        first, *_, last = gains.mean(axis=0)
+        num_above, num_below = (int((signs == direction).sum()) for direction in (1.0, -1.0))
+        count_text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
+        sentences[f"Joint privacy against {name}"] = (
+            f"{count_text} {paper_sentence}" if has_paper else count_text
+        )
+    joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)
+    if len(owner_numbers) > 1 and np.isfinite(joint_gains).all():
+        first_gain, *_, last_gain = joint_gains.mean(axis=0)
         sentences["The gain of joint over full privacy"] = (
-            f"{first:.3f} at n = {owners[0]} and {last:.3f} at n = {owners[-1]}; in the paper (section 4.1.2) it grows."
+            f"{first_gain:.3f} at n = {owner_numbers[0]} and {last_gain:.3f} at n = {owner_numbers[-1]}; in the "
+            "paper (section 4.1.2) it grows."
         )
     return sentences
 
@@ -284,14 +298,14 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     import pandas as pd
 
     columns = build_columns(result)
-    rows = {name: columns[column] for name, column, *_ in list_lines(result)}
-    return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
+    accuracies_by_line = {name: columns[column] for name, column, *_ in list_lines(result)}
+    return pd.DataFrame(accuracies_by_line, index=[f"n = {n}" for n in result.study.owners]).T
 
 
 def write_settings(result: StudyResult) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
-    replaced_epsilons = [
+    replaced_epsilon_texts = [
         f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
     ]
@@ -301,7 +315,7 @@ def write_settings(result: StudyResult) -> str:
         f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} "
         f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
         "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
-        f"replaced, as in the bounds, {' and '.join(replaced_epsilons)} at δ = "
+        f"replaced, as in the bounds, {' and '.join(replaced_epsilon_texts)} at δ = "
         f"{wording.entered(study.delta)}."
     )
 
@@ -334,14 +348,14 @@ class TrainingCard:
     def card(self) -> Answer:
         """Build a card that says what was trained, and which form is more accurate."""
         study, share_done = self.result.study, self.result.share_done
-        epsilons = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
-        owners = ", ".join(wording.number(n) for n in study.owners)
+        epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
+        owners_text = ", ".join(wording.number(n) for n in study.owners)
         stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
         unit_text = wording.capital(UNIT_NAMES[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         return Answer(
-            headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
+            headline=f"Trained on {self.result.name} for n = {owners_text} owners at ε = {epsilons_text}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
             f"{write_settings(self.result)} The script does not train.",
             numbers=(),

@@ -101,7 +101,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    collaboration, cap, bound_at_own_cap, gaining_owners = parameters.collaborate(), None, None, None
+    collaboration, cap, bound_at_own_cap, gaining_owners = parameters.build_collaboration(), None, None, None
     disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
@@ -112,11 +112,13 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
             if parameters.own_bound is not None:
                 own_cap = float(min(parameters.own_bound, histogram.max_size))
                 bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
-        collaboration = parameters.collaborate_on_histogram(histogram, None if cap is None else cap.cap)
+        collaboration = parameters.build_collaboration_of_histogram(
+            histogram, None if cap is None else cap.cap
+        )
         # Below this size an owner's own bound is larger than the joint one, which is for the average.
         single_record = collaboration.replace(records=1.0, evenness=1.0)
-        limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
-        gaining_owners = limit, int(histogram.users[histogram.sizes < limit].sum())
+        gaining_limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
+        gaining_owners = gaining_limit, int(histogram.users[histogram.sizes < gaining_limit].sum())
     return OwnersSolution(
         parameters=parameters,
         collaboration=collaboration,
@@ -155,10 +157,12 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         InvalidInput: The data do not fit the question.
     """
     if parameters.source is OwnersSource.ENTERED:
-        return _compare_settings(parameters.collaborate(), Disclosure.PUBLIC)
+        return _compare_settings(parameters.build_collaboration(), Disclosure.PUBLIC)
     if not parameters.protects_owner:
-        return _compare_settings(parameters.collaborate_on_histogram(dataset.histogram), dataset.provenance)
-    histogram, collaboration = dataset.histogram, parameters.collaborate()
+        return _compare_settings(
+            parameters.build_collaboration_of_histogram(dataset.histogram), dataset.provenance
+        )
+    histogram, collaboration = dataset.histogram, parameters.build_collaboration()
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def find_cap(epsilon: float) -> regimes.CapChoice:
@@ -168,8 +172,10 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         setting_bounds = []
         for epsilon in epsilons.tolist():
             cap = find_cap(epsilon).cap
-            owners = replace(parameters, epsilon=epsilon).collaborate_on_histogram(histogram, cap)
-            setting_bounds.append(_bound_settings(owners))
+            capped_collaboration = replace(parameters, epsilon=epsilon).build_collaboration_of_histogram(
+                histogram, cap
+            )
+            setting_bounds.append(_bound_settings(capped_collaboration))
         return np.stack(setting_bounds, axis=1)
 
     return BoundComparison(
@@ -193,21 +199,21 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 
 def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
-    crossings = {
+    crossing_epsilons = {
         name: float(bounds.find_epsilon_star(collaboration, part))
         for name, part in (("joint privacy", JOINT), ("full privacy", FULL))
     }
     if collaboration.personal == 0.0:
-        crossings = {"joint or full privacy": crossings["joint privacy"]}
+        crossing_epsilons = {"joint or full privacy": crossing_epsilons["joint privacy"]}
     crossings_text = " and ".join(
         f"with {name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
         else f"with {name} at no ε"
-        for name, epsilon in crossings.items()
+        for name, epsilon in crossing_epsilons.items()
     )
     marks = sorted(
         (epsilon, f"{wording.capital(name)} begins to pay")
-        for name, epsilon in crossings.items()
+        for name, epsilon in crossing_epsilons.items()
         if math.isfinite(epsilon)
     )
     return MethodComparison(
@@ -237,15 +243,20 @@ def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
 
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
-    alone, no_privacy, joint, full = SETTINGS.values()
-    owners, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
+    bound_alone_setting, bound_no_privacy, bound_joint, bound_full = SETTINGS.values()
+    collaboration, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     rows: list[tuple[str, Bound, Bound | None, str]] = [
-        ("Alone", alone, bounds.compute_printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
-        ("Together, no privacy", no_privacy, None, "A.2"),
-        ("Together, joint privacy", joint, None, "theorem 3.1; privacy proof incomplete"),
+        (
+            "Alone",
+            bound_alone_setting,
+            bounds.compute_printed_bound_alone,
+            "§3.2 prints D_X + D_U for the root of A.1",
+        ),
+        ("Together, no privacy", bound_no_privacy, None, "A.2"),
+        ("Together, joint privacy", bound_joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
-            full,
+            bound_full,
             None if is_record else bounds.compute_printed_bound_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
@@ -257,17 +268,17 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
             "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
         ),
     ]
-    records = owners.replace(records_per_unit=1.0)
+    record_collaboration = collaboration.replace(records_per_unit=1.0)
     columns: dict[str, list[object]] = {
         "Setting": [name for name, *_ in rows],
-        "One record": [float(compute_bound(records)) for _, compute_bound, *_ in rows],
-        "The unit protected": [float(compute_bound(owners)) for _, compute_bound, *_ in rows],
-        "As printed": [None if printed is None else float(printed(owners)) for *_, printed, _ in rows],
+        "One record": [float(compute_bound(record_collaboration)) for _, compute_bound, *_ in rows],
+        "The unit protected": [float(compute_bound(collaboration)) for _, compute_bound, *_ in rows],
+        "As printed": [None if printed is None else float(printed(collaboration)) for *_, printed, _ in rows],
         "Source, and what is corrected": [source for *_, source in rows],
     }
     # Theorem B.1 is about units of several records.
-    smooth = columns["Setting"].index("Joint privacy, smooth loss")
-    columns["One record"][smooth] = None
+    smooth_row = columns["Setting"].index("Joint privacy, smooth loss")
+    columns["One record"][smooth_row] = None
     if is_record:
-        columns["The unit protected"][smooth] = None
+        columns["The unit protected"][smooth_row] = None
     return columns

@@ -201,7 +201,9 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
 
 def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
     """Solve with the quick bound on the noise, and search for the exact noise of the chosen bound."""
-    quick: ExamplesSolution = yield section.Cached(solve_quickly, (dataset.histogram, parameters), kept=32)
+    quick: ExamplesSolution = yield section.Cached(
+        solve_quickly, (dataset.histogram, parameters), num_kept=32
+    )
     arguments = quick.noise_arguments
     if arguments is None:
         return section.SearchResult(quick)
@@ -211,10 +213,10 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
         lambda tell, stop: find_multiplier(*arguments, stop),
         "Searching the least noise multiplier",
         is_complete=lambda sigma: sigma is not None,
-        kept=32,
+        num_kept=32,
         seconds=0.05,
-        soon=0.05,
-        measured=False,
+        later_seconds=0.05,
+        is_measured=False,
     )
     if noise.stage is not Stage.FINAL:
         return section.SearchResult(quick.with_noise(None), noise.stage)
@@ -234,7 +236,7 @@ def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the share kept with the rate, and the noise multipliers."""
     yield section.Figures(
-        (answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()), titled=True
+        (answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()), has_titles=True
     )
     yield section.Note("Noise multipliers by Rényi accounting: 6 to 12 % more than is needed.")
 
@@ -247,7 +249,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         if dataset.pairs is None
         else f"Each {dataset.pairs.label} is a record, its users are owners."
     )
-    ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
+    ownership = yield section.Cached(read_ownership, (dataset,), num_kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
     if k is None:
         return
@@ -256,10 +258,10 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         k,
         lambda tell, stop: owners.select_most(ownership or owners.generate_ownership(), k),
         "Choosing records",
-        kept=8,
+        num_kept=8,
         seconds=0.3,
-        soon=0.3,
-        measured=False,
+        later_seconds=0.3,
+        is_measured=False,
     )
     if selection is None:
         return
@@ -339,11 +341,11 @@ def build_answer(
         "training with a bounded number of examples per user",
         lambda: _list_details(solution),
         number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
-        question={
+        question_entries={
             "neighbours": NEIGHBOURS.value,
             "source": "arXiv 2407.07737; arXiv 2310.15526",
         },
-        left_out=words.NOT_COMPARED,
+        omitted_names=words.NOT_COMPARED,
     )
 
 

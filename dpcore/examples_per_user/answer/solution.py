@@ -136,7 +136,9 @@ def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
     if solution.best.rate >= 1.0:
         sentences.append("Every step uses all data: drawing adds no protection.")
     if dataset.is_private:
-        sentences.append(standard.warn_of_leak("these numbers were", remedy="Choose G without these data."))
+        sentences.append(
+            standard.warn_of_leak("these numbers were", remedy_text="Choose G without these data.")
+        )
     return " ".join(sentences)
 
 
@@ -208,7 +210,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
     low, high = solution.comparison.find_near_optimal()
     objective = "the least error, by this estimate"
-    text = standard.write_range(low, high, name="G", objective=objective, others="the next bounds tried")
+    text = standard.write_range(low, high, name="G", objective=objective, others_text="the next bounds tried")
     return f"{SAMPLING_PHRASES[solution.best.sampling]}: {text}"
 
 

@@ -125,7 +125,7 @@ def write_runs(result: StudyResult, label: str) -> str:
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is."""
     given_data = dataset if parameters.source is RatingSource.DATA else None
-    ratings: Ratings = yield section.Cached(load_ratings, (parameters.of_ratings, given_data), 2)
+    ratings: Ratings = yield section.Cached(load_ratings, (parameters.ratings_parameters, given_data), 2)
     shares = []
     for scheme in Scheme:
         settings = choose_share_settings(parameters, scheme)
@@ -149,11 +149,11 @@ def search_training(
         "Train again" if is_trained else "Train",
         "model_training",
         is_main=not is_trained,
-        outdated=":material/history: The last training was for other settings.",
+        outdated_text=":material/history: The last training was for other settings.",
         of_data=parameters.source is RatingSource.DATA,
-        first=lambda: find_stored(parameters),
+        compute_first=lambda: find_stored(parameters),
         is_complete=lambda result: result.finished,
-        heavy=True,
+        is_heavy=True,
     )
 
 
@@ -225,7 +225,7 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     yield section.Table(columns, "The nearest items under each model", key="factorisation_neighbours")
     if (plot := plots.plot_nearest_items(answer.solution)) is not None:
-        yield section.Figures((plot,), titled=True)
+        yield section.Figures((plot,), has_titles=True)
     yield section.Label()
 
 
@@ -259,16 +259,16 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
         "model_training",
         shows_outdated=True,
         of_data=uses_data,
-        heavy=True,
+        is_heavy=True,
     )
     if result is None:
         return
     verdict = judge(result, max(result.study.epsilons))
     yield words.write_comparison(result, parameters.epsilon)
     if verdict is not None:
-        yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), titled=True)
+        yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), has_titles=True)
         buckets, kinds = ("All", *plots.BUCKET_NAMES), result.study.models
-        recalls = np.array([result.summarise(model_kind).mean[verdict.index] for model_kind in kinds])
+        recalls = np.array([result.summarise(model_kind).means[verdict.index] for model_kind in kinds])
         columns = {
             "Model": [model_kind.value for model_kind in kinds],
             **dict(zip(buckets, recalls.T.tolist(), strict=True)),

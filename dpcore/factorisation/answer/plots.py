@@ -135,11 +135,11 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     plot_items: list[Item] = []
     for model_kind in result.study.models:
         summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
-        column = model_kind.name.lower()
-        mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
+        column_name = model_kind.name.lower()
+        mean, half_width = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(mean).any():
             continue
-        columns |= {f"{measure}_{column}": mean, f"half_interval_{column}": half_width}
+        columns |= {f"{measure}_{column_name}": mean, f"half_interval_{column_name}": half_width}
         if model_kind.is_private:
             low, high = _add_whiskers(mean, half_width)
             plot_items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
@@ -177,7 +177,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     labels, plot_items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         difference = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure)
-        mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
+        mean, half_width = difference.means[verdict.index], difference.half_widths[verdict.index]
         columns[f"difference_{model_kind.name.lower()}"] = mean
         columns[f"half_interval_{model_kind.name.lower()}"] = half_width
         style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)

@@ -78,7 +78,7 @@ class Verdict:
     def find_error(self, model_kind: ModelKind) -> tuple[float, float]:
         """Return the mean of a model over all items, and half of its interval."""
         summary = self.result.summarise(model_kind)
-        return float(summary.mean[self.index, 0]), float(summary.half_width[self.index, 0])
+        return float(summary.means[self.index, 0]), float(summary.half_widths[self.index, 0])
 
     @property
     def is_clear(self) -> bool:
@@ -106,12 +106,12 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
             result,
             int(index),
             result.study.epsilons[index],
-            float(summary.mean[index, 0]),
-            sign * float(difference.mean[index, 0]),
-            float(difference.half_width[index, 0]),
-            int(summary.runs[index, 0]),
+            float(summary.means[index, 0]),
+            sign * float(difference.means[index, 0]),
+            float(difference.half_widths[index, 0]),
+            int(summary.num_runs[index, 0]),
         )
-        for index in np.flatnonzero(np.isfinite(summary.mean[:, 0]))
+        for index in np.flatnonzero(np.isfinite(summary.means[:, 0]))
     ]
 
 

@@ -60,12 +60,12 @@ def write_headline(solution: FactorisationSolution) -> str:
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
     baseline, alternative = BASELINES[verdict.result.study.main_measure]
-    opening = f"At ε = {wording.entered(verdict.epsilon)}"
+    opening_text = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"{opening}, factorise with adaptive weights: it beats {baseline}."
+        return f"{opening_text}, factorise with adaptive weights: it beats {baseline}."
     if verdict.is_worse:
-        return f"{opening}, {alternative}: factorising is worse."
-    return f"{opening} it is not clear whether factorising beats {baseline}."
+        return f"{opening_text}, {alternative}: factorising is worse."
+    return f"{opening_text} it is not clear whether factorising beats {baseline}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
@@ -75,11 +75,11 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
         return "Nothing is trained yet."
     if result.study.main_measure == "rmse":
         return write_verdict(verdict)
-    difference = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
-    hint = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
+    difference_text = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
+    hint_text = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
         f"**{write_verdict(verdict)}** Recall is {verdict.mean:.3f} against {verdict.mean - verdict.gain:.3f}, a "
-        f"difference of {difference}.{hint}"
+        f"difference of {difference_text}.{hint_text}"
     )
 
 
@@ -94,9 +94,9 @@ def write_detail(solution: FactorisationSolution) -> str:
             f"Adaptive weights give the rarest three fifths of items {adaptive} of the budget, uniform sampling "
             f"{uniform}."
         )
-    difference = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
-    side = "better" if verdict.gain > 0.0 else "worse"
-    sentences = [f"Factorising with adaptive weights is {difference} {side}."]
+    difference_text = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
+    side_text = "better" if verdict.gain > 0.0 else "worse"
+    sentences = [f"Factorising with adaptive weights is {difference_text} {side_text}."]
     # It follows the sentence that every epsilon has, so that nothing moves when it appears.
     if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
         sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
@@ -134,7 +134,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if math.isfinite(half_width):
         name = f"Interval, 95{wording.PERCENT}"
         interval = Number(name, f"± {half_width:.4f}", "over seeds and splits", value=half_width)
-    changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
+    changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).means[verdict.index, 1:]
     rare_changes = changes[:3][np.isfinite(changes[:3])]
     changes_by_items = {
         f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,
@@ -160,20 +160,20 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     """Build the facts behind the answer."""
     if (verdict := solution.verdict) is None:
-        used_shares = "; ".join(
+        used_shares_text = "; ".join(
             f"{SCHEME_NAMES[shares.scheme].lower()} {wording.percent(shares.used_share)}"
             for shares in solution.shares
         )
         return {
-            "Budget that is used": f"{used_shares}.",
+            "Budget that is used": f"{used_shares_text}.",
             "Noise over signal": "above 1, an item's vector is mostly noise.",
         }
     errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in PRIVATE_KINDS}
     limit = min(errors.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
     near_optimal = [model_kind.value for model_kind, error in errors.items() if error <= limit]
     trained_verdicts = list_verdicts(verdict.result)
-    winning_epsilons = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
-    winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
+    winning_epsilons_text = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
+    winning_text = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
@@ -217,14 +217,14 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     parameters, verdict = solution.parameters, solution.verdict
     if verdict is None:
         return None
-    algorithm = (
+    algorithm_text = (
         "least squares on noisy sums [@chien2021]"
         if parameters.algorithm is Algorithm.STATISTICS
         else "noisy gradient steps"
     )
     learning_text = (
         f"Vectors of {parameters.dimension} entries were learned in {wording.counted(parameters.sweeps, 'sweep')} "
-        f"[@krichene2023, algorithm 3] by {algorithm}; the squared weights of a user sum to at most "
+        f"[@krichene2023, algorithm 3] by {algorithm_text}; the squared weights of a user sum to at most "
         f"{parameters.max_items:,}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
         "[@balle2018]."
     )
@@ -234,18 +234,19 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         recommended = FACTORISATION
         step_text = f"{learning_text} Ratings weigh less the larger their item's noisy count is."
     mean, half_width = verdict.find_error(recommended)
-    runs = wording.counted(verdict.result.study.repeats, "simulated run")
+    runs_text = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        sentences=f"{step_text} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} ({runs}).",
+        sentences=f"{step_text} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} "
+        f"({runs_text}).",
         public_sentences=learning_text,
         disclosure=solution.disclosure,
         rule="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets only if "
         "its error is lower by more than the interval.",
-        subject="The choice",
+        subject_text="The choice",
     )
 
 

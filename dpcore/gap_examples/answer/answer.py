@@ -33,36 +33,43 @@ def format_gain(ratio: float) -> str:
 
 def certify(comparison: Comparison) -> str:
     """Write the numbers between which the certificates of both optimisers put the ratio."""
-    low, high = comparison.ratio_at_least, comparison.ratio_at_most
-    is_exact = high - low <= 1e-9 * high
-    limits = "to within rounding" if is_exact else f"between {low:.6f} and {high:.6f}"
-    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits}."
+    ratio_at_least, ratio_at_most = comparison.ratio_at_least, comparison.ratio_at_most
+    is_exact = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
+    limits_text = (
+        "to within rounding" if is_exact else f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
+    )
+    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits_text}."
 
 
 def write_headline(comparison: Comparison) -> str:
     """Write the instruction: a cap, or weights if they gain enough."""
-    gain = format_gain(comparison.ratio)
+    gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
-        rows = wording.counted(comparison.cap.max_contributions, "row")
-        return f"Keep at most {rows} of each user: weights gain only {gain}."
-    return f"Use smooth weights: the best bound has {gain} more variance."
+        rows_text = wording.counted(comparison.cap.max_contributions, "row")
+        return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
+    return f"Use smooth weights: the best bound has {gain_text} more variance."
 
 
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
-    ratio, noise_ratio, error = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
-    cap, noise = comparison.cap.max_contributions, wording.number(noise_ratio)
-    rows, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
-    limit = f"(at most {math.sqrt(two_groups.supremum().ratio):.4f})"
+    ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
+    cap, noise_text = comparison.cap.max_contributions, wording.number(noise_ratio)
+    rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
+    limit_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
         Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
         Number(
-            "Error, bounded : weights", f"{error:.4f}", limit, "Standard errors.", error, key="error_ratio"
+            "Error, bounded : weights",
+            f"{error_ratio:.4f}",
+            limit_note,
+            "Standard errors.",
+            error_ratio,
+            key="error_ratio",
         ),
-        Number("Best bound", rows, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
-        Number("Noise ratio ρ", noise, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
+        Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
+        Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )
 
 
@@ -74,44 +81,48 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
     elif comparison.problem.value_variance == 0.0:
         ratio_text = "without sampling error the best bound and the best weights are the same."
     else:
-        threshold = wording.number(comparison.smooth.threshold)
-        ratio_text = f"the best weights have the bound {threshold}. {certify(comparison)}"
-    sentences = {
+        threshold_text = wording.number(comparison.smooth.threshold)
+        ratio_text = f"the best weights have the bound {threshold_text}. {certify(comparison)}"
+    sentences_by_name = {
         "Here": ratio_text,
         "Any data": (
-            f"the ratio is below {two_groups.supremum().ratio:.5f}; theorem 3 of the paper says at most 4. See *Any "
+            f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at most "
+            "4. See *Any "
             "noise*."
         ),
     }
     if solution.domination is not None:
-        light_share = wording.percent(solution.domination.light_share)
-        sentences["Why not more"] = (
-            f"give {light_share} of the users one row and the rest unlimited rows. Their best weights are no worse and "
-            f"their best bound is no better; their ratio is {solution.domination.bound:.4f}."
+        light_share_text = wording.percent(solution.domination.light_share)
+        sentences_by_name["Why not more"] = (
+            f"give {light_share_text} of the users one row and the rest unlimited rows. Their best weights are no "
+            f"worse and their best bound is no better; their ratio is {solution.domination.bound:.4f}."
         )
-    return sentences
+    return sentences_by_name
 
 
 def write_proof(solution: GapSolution) -> tuple[str, ...]:
     """Write the proof of theorem 3 on these data, step by step."""
-    proof, number = solution.proof, wording.number
-    cap, limit = number(proof.max_contributions), 2 if proof.case == 1 else 4
-    if proof.case == 1:
+    proof, format_number = solution.proof, wording.number
+    cap_text, sampling_limit = format_number(proof.max_contributions), 2 if proof.case_number == 1 else 4
+    if proof.case_number == 1:
         choice_text = (
-            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap}**. Only heavy users lose rows, so sampling error at "
+            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Only heavy users lose rows, so sampling "
+            "error at "
             "most doubles."
         )
     else:
         choice_text = (
             "**Case 2**, α < ½: pass over the share 1 − 1/(2(1 − α)) of the heavy users, "
-            f"{wording.counted(proof.skipped_users, 'user')}; the last of these has **h′ = {cap}** "
+            f"{wording.counted(proof.num_skipped_users, 'user')}; the last of these has **h′ = {cap_text}** "
             f"{wording.agreeing(proof.max_contributions, 'row', 'rows')}."
         )
     return (
-        f"The best weights have the bound **h\\* = {number(proof.threshold, 4)}**. Users with at most h\\* rows hold "
+        f"The best weights have the bound **h\\* = {format_number(proof.threshold, 4)}**. Users with at most h\\* "
+        "rows hold "
         f"the share **α = {wording.percent(proof.share_below, 3)}** of the weight.",
         choice_text,
-        f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most {limit}) and "
+        f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most "
+        f"{sampling_limit}) and "
         f"{proof.privacy_factor:.3f} times their noise (at most 4), together **{proof.ratio:.3f} times (at most 4)**.",
     )
 
@@ -120,22 +131,22 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     """Write the methods section: the recommended bound, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
-        rows = wording.counted(comparison.cap.max_contributions, "row")
-        step = f"At most {rows} of each user, drawn at random, were kept"
+        rows_text = wording.counted(comparison.cap.max_contributions, "row")
+        step_text = f"At most {rows_text} of each user, drawn at random, were kept"
     else:
-        threshold = wording.number(comparison.smooth.threshold, 6)
-        step = (
-            f"Rows were weighted such that no user weighs more than {threshold} rows [@epasto2020, section 3]"
+        threshold_text = wording.number(comparison.smooth.threshold, 6)
+        step_text = (
+            f"Rows were weighted: no user weighs more than {threshold_text} rows [@epasto2020, section 3]"
         )
     return Methods(
         guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
-        sentences=f"{step}, and {noise_text} was added to the mean. "
+        sentences=f"{step_text}, and {noise_text} was added to the mean. "
         f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
         public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule="The best bound and the best weights minimise the expected squared error of the released mean; weights "
         f"were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
-        subject="The ratio",
+        subject_text="The ratio",
     )
 
 
@@ -162,20 +173,20 @@ def offer_instance(
     comparison: Comparison, key: str, disclosure: Provenance = Disclosure.PUBLIC
 ) -> section.Row:
     """Offer the instance as CSV, which *Your data* opens, and as JSON."""
-    table = section.File(
+    instance_file = section.File(
         "Instance (CSV)",
         f"{key}_instance.csv",
         lambda: two_groups.write_instance_csv(comparison.problem, disclosure),
         disclosure,
         "*Your data* opens it under *Upload a file*.",
     )
-    proof = section.File(
+    proof_file = section.File(
         "Instance with proof (JSON)",
         f"{key}_instance.json",
         lambda: two_groups.write_instance_json(comparison, disclosure),
         disclosure,
     )
-    return section.Row((table, proof))
+    return section.Row((instance_file, proof_file))
 
 
 def offer_data(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -189,8 +200,12 @@ def show_theorem_2(answer: Answer, dataset: Dataset) -> section.Parts:
     g = answer.parameters.g
     yield "The ratio approaches 3/2 as g grows."
     yield section.Fields(("g",))
-    exact = two_groups.theorem_2(g)
-    v, v_cap, ratio = exact.smooth_variance, exact.capped_variance, exact.ratio
+    exact_variances = two_groups.compute_theorem_2(g)
+    v, v_cap, ratio = (
+        exact_variances.smooth_variance,
+        exact_variances.capped_variance,
+        exact_variances.ratio,
+    )
     yield plots.plot_theorem_2(g)
     yield (
         rf"""
@@ -205,7 +220,7 @@ $$
 In units of σ², with 2(B/ε)² = gσ². The paper gives both variances, at bound 1, as limits; they are exact.
 """
     )
-    comparison: Comparison = yield section.Cached(compare, (two_groups.theorem_2_problem(g),))
+    comparison: Comparison = yield section.Cached(compare, (two_groups.build_theorem_2_problem(g),))
     yield section.Note(certify(comparison))
     yield offer_instance(comparison, "gap_theorem_2")
 
@@ -215,16 +230,24 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "The paper has p = 50 %; p = 40 % is worse. Raise R: the dotted curve rises to a limit."
     yield section.Fields(("light_users", "heavy_size", "light_size"))
     parameters: GapParameters = answer.parameters
-    light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
-    yield plots.plot_two_groups(light, heavy_size, light_size)
-    p, caps = light / NUM_USERS, (1, 2, 3)
+    num_light_users, heavy_size, light_size = (
+        parameters.light_users,
+        parameters.heavy_size,
+        parameters.light_size,
+    )
+    yield plots.plot_two_groups(num_light_users, heavy_size, light_size)
+    p, caps = num_light_users / NUM_USERS, (1, 2, 3)
     q = 1.0 - p
-    terms = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
-    whole_caps, fine_caps = two_groups.whole_cap_limit(p), two_groups.fine_cap_limit(p)
+    term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
+    integer_cap_limit, real_cap_limit = (
+        two_groups.compute_integer_cap_limit(p),
+        two_groups.compute_real_cap_limit(p),
+    )
+    light_share_text = f"{num_light_users}{wording.PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     yield (
         rf"""
-A share p = {light}{wording.PERCENT} of the users has s rows, the others, q, have R·s; 2(B/ε)² = σ²qm/s. As R → ∞, with
+A share p = {light_share_text} of the users has s rows, the others, q, have R·s; 2(B/ε)² = σ²qm/s. As R → ∞, with
 s = 1, the best weights have variance σ²/m, and a bound of x rows has σ²/m times
 
 $$
@@ -233,13 +256,13 @@ $$
 
 | bound x | {" | ".join(map(str, caps))} | → ∞ |
 |---|{"---|" * (len(caps) + 1)}
-| times σ²/m | {" | ".join(terms)} | {1.0 / q:.4f} |
+| times σ²/m | {" | ".join(term_texts)} | {1.0 / q:.4f} |
 
-Best is {_name_cap(whole_caps)}: **{float(whole_caps.ratio):.4f}**. With fine bounds (s → ∞) the best is
-{fine_formula} = **{float(fine_caps.ratio):.4f}**.
+Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
+{fine_formula} = **{float(real_cap_limit.ratio):.4f}**.
 """
     )
-    comparison: Comparison = yield section.Cached(compare, (parameters.two_groups(),))
+    comparison: Comparison = yield section.Cached(compare, (parameters.build_two_group_problem(),))
     yield section.Note(
         f"The instance has {NUM_USERS} users and ρ = {wording.number(comparison.noise_ratio)}. {certify(comparison)}"
     )
@@ -253,21 +276,22 @@ def _name_cap(limit: two_groups.RatioLimit) -> str:
 
 def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the gap with the noise set free."""
-    best = two_groups.supremum()
+    largest_gap = two_groups.compute_supremum()
     yield "The star is the most that any instance, also of more groups, can reach: docs/gap.md proves it."
     yield section.Fields(("noise_per_user",))
     t = answer.parameters.noise_per_user
     yield plots.plot_any_noise(t)
     p = plots.find_worst_share(t)
-    limit = two_groups.whole_cap_limit(p, t)
+    limit = two_groups.compute_integer_cap_limit(p, t)
     yield (
         f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
         f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**."
     )
-    comparison: Comparison = yield section.Cached(compare, (best.problem(),))
-    light, heavy = comparison.problem.histogram.users.tolist()
+    comparison: Comparison = yield section.Cached(compare, (largest_gap.problem(),))
+    num_light_users, num_heavy_users = comparison.problem.histogram.users.tolist()
     yield section.Note(
-        f"An instance near it: {light} users with 1 row, {heavy} with {comparison.problem.histogram.max_size:,}, ρ = "
+        f"An instance near it: {num_light_users} users with 1 row, {num_heavy_users} with "
+        f"{comparison.problem.histogram.max_size:,}, ρ = "
         f"{comparison.noise_ratio:.4f}. {certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_largest")
@@ -278,8 +302,8 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
     number, g = answer.parameters.example, answer.parameters.regression_g
-    step = yield section.Cached(regression.solve_regression_step, (number, g), kept=32)
-    growth = yield section.Cached(regression.compute_growth, (number,), kept=4)
+    step = yield section.Cached(regression.solve_regression_step, (number, g), num_kept=32)
+    growth = yield section.Cached(regression.compute_growth, (number,), num_kept=4)
     yield section.Figures((plots.plot_growth(growth, step), plots.plot_thresholds(step)))
     yield _write_regression(step)
     yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
@@ -287,26 +311,39 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def _write_regression(step: regression.RegressionStep) -> str:
     """Write how the paper's C and the best one compare with sample limiting."""
-    example, g, optimum, number = step.example, step.example.g, step.example.optimum, wording.number
-    proof = "it is too large to be solved while you wait."
+    example, g, best_variance, format_number = (
+        step.example,
+        step.example.g,
+        step.example.best_variance,
+        wording.number,
+    )
+    proof_text = "it is too large to be solved while you wait."
     if step.certificate is not None:
-        solved = step.certificate.value
-        same = "the same" if abs(solved / optimum - 1.0) <= 1e-7 else number(solved, 6)
-        proof = f"the solver of *Regression* finds {same}. {step.certificate.sentence}"
+        solved_variance = step.certificate.value
+        solved_value_text = (
+            "the same"
+            if abs(solved_variance / best_variance - 1.0) <= 1e-7
+            else format_number(solved_variance, 6)
+        )
+        proof_text = f"the solver of *Regression* finds {solved_value_text}. {step.certificate.sentence}"
     if example.number == 1:
-        remark = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
+        remark_text = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:
-        remark = (
-            f"Shown is the expected variance. The paper's bound for sample limiting, {number(example.limiting_bound)}, "
+        remark_text = (
+            "Shown is the expected variance. The paper's bound for sample limiting, "
+            f"{format_number(example.limiting_bound)}, "
             f"holds with probability {wording.percent(step.guaranteed_probability, 3)} or more (paper: ½)."
             + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
     return (
         f"**{wording.counted(example.num_rows, 'row')} of {wording.counted(example.num_users, 'user')}.** Variance of "
-        f"the paper's C: {number(example.feasible_variance, 4)} (its bound: {number(example.weights_bound, 4)}), of "
-        f"the best C: **{number(optimum, 4)}**. Sample limiting at its best bound, {step.best_threshold}, has "
-        f"**{number(step.ratio, 4)}** and {number(step.best_ratio, 4)} times as much. The best C is a closed form; "
-        f"{proof}\n\n{remark}"
+        f"the paper's C: {format_number(example.feasible_variance, 4)} (its bound: "
+        f"{format_number(example.weights_bound, 4)}), of "
+        f"the best C: **{format_number(best_variance, 4)}**. Sample limiting at its best bound, "
+        f"{step.best_threshold}, has "
+        f"**{format_number(step.ratio, 4)}** and {format_number(step.best_ratio, 4)} times as much. The best C is "
+        "a closed form; "
+        f"{proof_text}\n\n{remark_text}"
     )
 
 
@@ -372,7 +409,7 @@ def build_answer(
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
     cap, smooth, problem = comparison.cap, comparison.smooth, comparison.problem
-    limit_text = f"For any data set the excess is at most {format_gain(two_groups.supremum().ratio)}."
+    limit_text = f"For any data set the excess is at most {format_gain(two_groups.compute_supremum().ratio)}."
     code: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters, neighbours = (
@@ -400,7 +437,7 @@ def build_answer(
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
+        write_choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,

@@ -20,20 +20,20 @@ from dpcore.gap_examples.compare import (
     PAPER_BOUND,
     Comparison,
     FourfoldProof,
+    carry_out_fourfold_proof,
     compare,
-    fourfold_proof,
-    variance_ratios,
+    compute_variance_ratios,
 )
 from dpcore.gap_examples.parameters import REGRESSION_G, THEOREM_G, GapParameters
 from dpcore.gap_examples.regression import RegressionStep
 from dpcore.gap_examples.two_groups import (
     Domination,
-    dominate,
-    fine_cap_limit,
-    supremum,
-    theorem_2,
-    whole_cap_limit,
-    worst_noise,
+    compute_integer_cap_limit,
+    compute_real_cap_limit,
+    compute_supremum,
+    compute_theorem_2,
+    find_dominating_groups,
+    find_worst_noise,
 )
 
 
@@ -58,25 +58,29 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     """Compare the best cap with the best weights, and carry out the proofs."""
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
-    domination = dominate(comparison) if problem.value_variance > 0.0 else None
-    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(comparison), domination)
+    domination = find_dominating_groups(comparison) if problem.value_variance > 0.0 else None
+    return GapSolution(
+        comparison, mean.caps_within(problem), carry_out_fourfold_proof(comparison), domination
+    )
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
     """Compute the best cap, and its error over that of the best weights, at any epsilon."""
     problem = parameters.mean_parameters().problem(dataset.histogram)
 
-    def compute_best(epsilon: float) -> tuple[float, float]:
+    def find_best_cap(epsilon: float) -> tuple[float, float]:
         comparison = compare(replace(problem, epsilon=epsilon))
         return float(comparison.cap.max_contributions), math.sqrt(comparison.ratio)
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
-        rescaled = replace(problem, epsilon=epsilon)
-        return np.asarray(np.sqrt(mean.capped_variance(rescaled, caps) / mean.best_smooth(rescaled).variance))
+        epsilon_problem = replace(problem, epsilon=epsilon)
+        return np.asarray(
+            np.sqrt(mean.capped_variance(epsilon_problem, caps) / mean.best_smooth(epsilon_problem).variance)
+        )
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
     names = "Best bound (rows per user)", "Error (1 = best weights)"
-    return BoundComparison(*names, compute_best, compute_errors, sizes, users)
+    return BoundComparison(*names, find_best_cap, compute_errors, sizes, users)
 
 
 # --- plots --------------------------------------------------------------------------------------------------
@@ -94,24 +98,26 @@ SHARES = np.linspace(0.005, 0.995, 199)
 
 def _build_supremum_line() -> Level:
     """Build the line at the largest ratio of any data."""
-    largest_ratio = supremum().ratio
+    largest_ratio = compute_supremum().ratio
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
 
 
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof = solution.comparison, solution.proof
-    problem, cap, weights = comparison.problem, comparison.cap, comparison.smooth
-    marked_bounds = [cap.max_contributions, weights.threshold, proof.max_contributions]
-    values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
-    bounds = Column("bound", values)
-    capped = Column(
-        "cap_variance_over_best_weights", mean.capped_variance(problem, values) / weights.variance
+    problem, cap, smooth_weights = comparison.problem, comparison.cap, comparison.smooth
+    marked_bounds = [cap.max_contributions, smooth_weights.threshold, proof.max_contributions]
+    bound_values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
+    bound_column = Column("bound", bound_values)
+    capped_column = Column(
+        "cap_variance_over_best_weights",
+        mean.capped_variance(problem, bound_values) / smooth_weights.variance,
     )
-    smooth = Column(
-        "smooth_variance_over_best_weights", mean.smooth_variance(problem, values) / weights.variance
+    smooth_column = Column(
+        "smooth_variance_over_best_weights",
+        mean.smooth_variance(problem, bound_values) / smooth_weights.variance,
     )
-    proof_name = f"Proof's h′ (case {proof.case})"
+    proof_name = f"Proof's h′ (case {proof.case_number})"
     return Plot(
         "gap-data",
         "Variance against the bound",
@@ -120,13 +126,13 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
         build_bound_axis(problem.histogram),
         VARIANCE_AXIS,
         (
-            Curve("Bounded rows", bounds, capped, Style.CAP),
-            Curve("Smooth weights", bounds, smooth, Style.SMOOTH),
+            Curve("Bounded rows", bound_column, capped_column, Style.CAP),
+            Curve("Smooth weights", bound_column, smooth_column, Style.SMOOTH),
             _build_supremum_line(),
             Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
             Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
             Mark("Best bound", cap.max_contributions, comparison.ratio, Style.CAP),
-            Mark("Best weights, h*", weights.threshold, 1.0, Style.SMOOTH, "circle"),
+            Mark("Best weights, h*", smooth_weights.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
         dataset.provenance,
         is_main=True,
@@ -136,32 +142,37 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
 def plot_theorem_2(g: int) -> Plot:
     """Plot the ratio of the paper's example over g, which approaches 3/2."""
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    ratios, ratio = [float(theorem_2(int(g_value)).ratio) for g_value in g_values], float(theorem_2(g).ratio)
+    ratios, chosen_ratio = (
+        [float(compute_theorem_2(int(g_value)).ratio) for g_value in g_values],
+        float(compute_theorem_2(g).ratio),
+    )
     limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
     return Plot(
         "gap-theorem-2",
         "The paper's example",
-        f"The ratio approaches 3/2; at g = {g:,} it is {ratio:.4f}.",
+        f"The ratio approaches 3/2; at g = {g:,} it is {chosen_ratio:.4f}.",
         Axis("rows of a heavy user g", ROWS_UNIT, limits, number_format=","),
         RATIO_AXIS,
         (
             Curve("3g / (2g + 1)", Column("g", g_values), Column("ratio", ratios), Style.CAP),
             Level("3/2", 1.5, dash="longdash"),
-            Mark("Here", g, ratio, Style.CAP),
+            Mark("Here", g, chosen_ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         height=420,
     )
 
 
-def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
+def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> Plot:
     """Plot the ratio over the share of light users at rho = q m / s: two limits, and the chosen numbers of rows."""
     sizes = [light_size, light_size * heavy_size]
-    shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), light_users / 100.0
-    integer_limit, fine_limit = whole_cap_limit(SHARES), fine_cap_limit(SHARES)
-    ratios = variance_ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio
-    ratio = variance_ratios(sizes, [light_share, 1.0 - light_share], (1.0 - light_share) / light_size).ratio
-    paper_ratio, largest_ratio = (float(whole_cap_limit(share).ratio) for share in (0.5, 0.4))
+    group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
+    integer_cap_limit, real_cap_limit = compute_integer_cap_limit(SHARES), compute_real_cap_limit(SHARES)
+    ratios = compute_variance_ratios(sizes, group_shares, (1.0 - SHARES) / light_size).ratio
+    chosen_ratio = compute_variance_ratios(
+        sizes, [light_share, 1.0 - light_share], (1.0 - light_share) / light_size
+    ).ratio
+    paper_ratio, largest_ratio = (float(compute_integer_cap_limit(share).ratio) for share in (0.5, 0.4))
     rows_text = f"R = {heavy_size:,}, s = {light_size:,}"
     return Plot(
         "gap-two-groups",
@@ -170,59 +181,74 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
         SHARE_AXIS,
         RATIO_AXIS,
         (
-            Curve("R → ∞, s = 1", SHARES, integer_limit.ratio, Style.CAP),
-            Curve("R → ∞, s → ∞", SHARES, fine_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
+            Curve("R → ∞, s = 1", SHARES, integer_cap_limit.ratio, Style.CAP),
+            Curve("R → ∞, s → ∞", SHARES, real_cap_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
             Curve(rows_text, SHARES, ratios, Style.CAP, dash="dot", width=2),
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
             Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
-            Mark("Here", light_share, float(ratio), Style.CAP),
+            Mark("Here", light_share, float(chosen_ratio), Style.CAP),
         ),
         Disclosure.PUBLIC,
         {
             "light_share": SHARES,
-            "ratio_limit_whole_caps": integer_limit.ratio,
-            "best_cap_of_that_limit": integer_limit.cap,
-            "ratio_limit_finely_scaled_caps": fine_limit.ratio,
+            "ratio_limit_whole_caps": integer_cap_limit.ratio,
+            "best_cap_of_that_limit": integer_cap_limit.cap,
+            "ratio_limit_finely_scaled_caps": real_cap_limit.ratio,
             "ratio_with_these_rows": ratios,
         },
         height=460,
     )
 
 
-def find_worst_share(noise: float) -> float:
+def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
     shares = np.linspace(0.001, 0.999, 999)
-    return float(shares[int(whole_cap_limit(shares, noise).ratio.argmax())])
+    return float(shares[int(compute_integer_cap_limit(shares, noise_per_user).ratio.argmax())])
 
 
-def plot_any_noise(noise: float) -> Plot:
+def plot_any_noise(noise_per_user: float) -> Plot:
     """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
-    largest, limit, worst = supremum(), whole_cap_limit(SHARES, noise), worst_noise(SHARES)
-    share = find_worst_share(noise)
-    hover = ("t", worst.noise_per_user)
-    largest_name = f"Largest of all: {largest.ratio:.5f}"
+    largest_gap, integer_cap_limit, worst_noises = (
+        compute_supremum(),
+        compute_integer_cap_limit(SHARES, noise_per_user),
+        find_worst_noise(SHARES),
+    )
+    worst_share = find_worst_share(noise_per_user)
+    hover_column = ("t", worst_noises.noise_per_user)
+    largest_name = f"Largest of all: {largest_gap.ratio:.5f}"
     return Plot(
         "gap-any-noise",
         "Any noise",
-        f"For all p and t the ratio stays below {largest.ratio:.5f}.",
+        f"For all p and t the ratio stays below {largest_gap.ratio:.5f}.",
         SHARE_AXIS,
         RATIO_AXIS,
         (
-            Curve(f"t = {wording.entered(noise)}", SHARES, limit.ratio, Style.CAP),
+            Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
             Curve(
-                "Worst t for each p", SHARES, worst.ratio, Style.CUSTOMARY, dash="dash", width=2, hover=hover
+                "Worst t for each p",
+                SHARES,
+                worst_noises.ratio,
+                Style.CUSTOMARY,
+                dash="dash",
+                width=2,
+                hover=hover_column,
             ),
-            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Style.CAP),
-            Mark(largest_name, largest.light_share, largest.ratio, Style.CUSTOMARY, "star"),
+            Mark(
+                "Worst p at this t",
+                worst_share,
+                float(compute_integer_cap_limit(worst_share, noise_per_user).ratio),
+                Style.CAP,
+            ),
+            Mark(largest_name, largest_gap.light_share, largest_gap.ratio, Style.CUSTOMARY, "star"),
         ),
         Disclosure.PUBLIC,
         {
             "light_share": SHARES,
-            "ratio_at_this_noise": limit.ratio,
-            "best_cap": limit.cap,
-            "ratio_at_worst_noise": worst.ratio,
-            "worst_noise_per_user": worst.noise_per_user,
+            "ratio_at_this_noise": integer_cap_limit.ratio,
+            "best_cap": integer_cap_limit.cap,
+            "ratio_at_worst_noise": worst_noises.ratio,
+            "worst_noise_per_user": worst_noises.noise_per_user,
         },
         height=460,
     )
@@ -230,7 +256,7 @@ def plot_any_noise(noise: float) -> Plot:
 
 def plot_growth(growth: Mapping[str, FloatArray], step: RegressionStep) -> Plot:
     """Plot the ratio over g, which grows without bound; ``growth`` is that of `compute_growth`."""
-    g, to_paper, to_best, guaranteed = growth.values()
+    g, ratios_to_paper, ratios_to_best, guaranteed_ratios = growth.values()
     limits = REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05
     return Plot(
         "gap-growth",
@@ -239,11 +265,11 @@ def plot_growth(growth: Mapping[str, FloatArray], step: RegressionStep) -> Plot:
         Axis("size g of the example", "", limits, number_format=",.3~r"),
         Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number_format=".4g"),
         (
-            Curve("To the paper's C", g, to_paper, Style.CAP),
+            Curve("To the paper's C", g, ratios_to_paper, Style.CAP),
             # Dotted and on top: for large g in example 1 the two lie on each other.
-            Curve("To the best C", g, to_best, Style.SMOOTH, dash="dot"),
-            Curve("Paper's bounds", g, guaranteed, Style.ENTERED),
-            Level("The most for a mean", supremum().ratio),
+            Curve("To the best C", g, ratios_to_best, Style.SMOOTH, dash="dot"),
+            Curve("Paper's bounds", g, guaranteed_ratios, Style.ENTERED),
+            Level("The most for a mean", compute_supremum().ratio),
             Mark("Here", step.example.g, step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
@@ -254,10 +280,10 @@ def plot_growth(growth: Mapping[str, FloatArray], step: RegressionStep) -> Plot:
 
 def plot_thresholds(step: RegressionStep) -> Plot:
     """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
-    unit = step.example.feasible_variance
-    thresholds = Column("threshold", np.arange(1.0, step.limited_variances.size + 1.0))
-    limited = Column("sample_limiting_over_c", step.limited_variances / unit)
-    symbol = "circle" if step.limited_variances.size <= MARKED_THRESHOLDS else ""
+    paper_variance = step.example.feasible_variance
+    threshold_column = Column("threshold", np.arange(1.0, step.limited_variances.size + 1.0))
+    limiting_column = Column("sample_limiting_over_c", step.limited_variances / paper_variance)
+    marker_symbol = "circle" if step.limited_variances.size <= MARKED_THRESHOLDS else ""
     return Plot(
         "gap-thresholds",
         "Sample limiting",
@@ -265,9 +291,9 @@ def plot_thresholds(step: RegressionStep) -> Plot:
         Axis("bound", "rows kept per user", (0.9, REGRESSION_G[-1] * 1.1), number_format=",.3~r"),
         Axis("variance", "1 = the paper's C", (0.3, 10_000.0), number_format=".4g"),
         (
-            Curve("Sample limiting", thresholds, limited, Style.CAP, symbol=symbol),
+            Curve("Sample limiting", threshold_column, limiting_column, Style.CAP, symbol=marker_symbol),
             Level("The paper's C", 1.0),
-            Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
+            Level("Paper's bound for it", step.example.limiting_bound / paper_variance, dash="longdash"),
             Mark("Best bound", step.best_threshold, step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,

@@ -5,6 +5,6 @@ from dpcore.learning.answer.solution import (
     NOT_COMPARED,
     LearningSolution,
     against_epsilon,
+    find_cap_by_term,
     solve,
-    solve_rivals,
 )

@@ -18,12 +18,12 @@ from dpcore.learning.answer.solution import (
     build_numbers,
     describe_formulae,
     describe_near_optimal,
+    find_cap_by_term,
+    list_bias_bound_rows,
     list_parts,
-    list_rival_rows,
     plot_bound,
     plot_terms,
     solve,
-    solve_rivals,
     write_detail,
     write_facts,
     write_methods,
@@ -38,16 +38,18 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Note(describe_formulae(answer.parameters))
 
 
-def compare_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
+def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show all bounds on the bias beside each other, on the axes of the main figure."""
     yield (
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
     )
     yield section.Figures((answer.plots["learning-terms"](),), main_axes="xy")
-    others = yield section.Cached(solve_rivals, (answer.solution.problem,))
+    caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
     yield section.Table(
-        list_rival_rows(answer.solution, others, answer.parameters.own_bound), "All bounds", plain=True
+        list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound),
+        "All bounds",
+        is_plain=True,
     )
     yield section.Label()
 
@@ -57,10 +59,10 @@ def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
     solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.choice.max_contributions
     if own_bound is not None:
-        is_own = yield section.Choice(
+        uses_own_bound = yield section.Choice(
             "whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"}
         )
-        cap = own_bound if is_own else cap
+        cap = own_bound if uses_own_bound else cap
     histogram = solution.problem.histogram
     columns, num_unlisted = list_capped_users(histogram, solution.fraction(cap))
     if not columns["size"].size:
@@ -68,15 +70,15 @@ def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     num_capped = histogram.users_above(cap)
     yield f"**{wording.counted(num_capped, 'user')}**, the heaviest first; a share is that of one such user."
-    titles = {
+    column_titles = {
         "size": "Rows of the user",
         "users": "Users",
         "rows_cut": "Rows cut, all of them",
         "share_before": "Share of all rows",
         "share_after": "Share of the kept rows",
     }
-    formats = {name: "percent" if name.startswith("share") else "localized" for name in titles}
-    yield section.Table(columns, "Who loses rows", formats, titles)
+    formats = {name: "percent" if name.startswith("share") else "localized" for name in column_titles}
+    yield section.Table(columns, "Who loses rows", formats, column_titles)
     if num_unlisted:
         yield section.Note(f"Not listed: {wording.counted(num_unlisted, 'smaller size')} above the bound.")
     yield section.File("Who loses rows (CSV)", "learning_capped.csv", columns)
@@ -85,7 +87,7 @@ def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
 
 SECTIONS: section.Sections = {
     section.BEHIND: describe_inputs,
-    "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": show_capped_users},
+    "These data": {"All bounds on the bias": show_bias_bounds, "Who loses rows": show_capped_users},
     "The paper": {
         "Figure 2": population.show_mass,
         "Figure 3": population.show_cost_over_caps,
@@ -115,31 +117,31 @@ def build_answer(
 
     Source: Amin et al. 2019, theorem 1.
     """
-    solved = solve(dataset, parameters) if solution is None else solution
-    choice = solved.choice
+    final_solution = solve(dataset, parameters) if solution is None else solution
+    choice = final_solution.choice
     cap = choice.max_contributions
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
-        detail=write_detail(solved, dataset),
-        numbers=build_numbers(solved),
+        detail=write_detail(final_solution, dataset),
+        numbers=build_numbers(final_solution),
         assumptions=ASSUMPTIONS,
         disclosure=dataset.provenance,
-        facts=write_facts(solved, parameters.own_bound),
+        facts=write_facts(final_solution, parameters.own_bound),
         proofs=(("Bound", choice.certificate, choice.stop_reason),),
         code=build_forms(
             parameters.epsilon, fields_of_data(dataset), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
         ),
-        near_optimal=describe_near_optimal(solved),
+        near_optimal=describe_near_optimal(final_solution),
         parameters=parameters,
-        solution=solved,
+        solution=final_solution,
         plots={
-            "learning-bound": lambda: plot_bound(solved, dataset, parameters.own_bound),
-            "learning-terms": lambda: plot_terms(solved, dataset, parameters.own_bound),
+            "learning-bound": lambda: plot_bound(final_solution, dataset, parameters.own_bound),
+            "learning-terms": lambda: plot_terms(final_solution, dataset, parameters.own_bound),
         },
-        make_methods=lambda: write_methods(solved, dataset, parameters),
+        make_methods=lambda: write_methods(final_solution, dataset, parameters),
         files={
             "learning_curves.csv": lambda: write_columns(
-                solved.curves, dataset.provenance, list_public_inputs(to_fields(parameters))
+                final_solution.curve_columns, dataset.provenance, list_public_inputs(to_fields(parameters))
             )
         },
         setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
@@ -154,16 +156,16 @@ def build_answer(
             "promises_something": choice.total < 1.0,
             "kept_share": choice.kept_share,
             "users_capped": choice.users_capped,
-            "caps_within_5_percent": list(solved.near_optimal),
+            "caps_within_5_percent": list(final_solution.near_optimal),
             **certificate_fields(choice.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
-        question={
+        question_entries={
             "bias_bound": parameters.bias.title,
             "bias_needs": parameters.bias.needs,
             "privacy_term": asdict(parameters.privacy),
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
         },
-        left_out=NOT_ABOUT_DATA,
+        omitted_names=NOT_ABOUT_DATA,
     )

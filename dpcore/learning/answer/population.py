@@ -42,72 +42,81 @@ class PopulationSolution:
 
     Attributes:
         parameters: What was entered.
-        columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
-        best: Best tau_0 in a sample of n rows.
-        capped_at_best: Expected number of users capped there.
-        family: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
+        curve_columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
+        best_cap: Best tau_0 in a sample of n rows.
+        num_capped_at_best: Expected number of users capped there.
+        caps_by_epsilon: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
     """
 
     parameters: LearningParameters
     columns: dict[str, FloatArray]
     best: LearningCap
-    capped_at_best: float
-    family: dict[float, tuple[LearningCap, ...]]
+    num_capped_at_best: float
+    caps_by_epsilon: dict[float, tuple[LearningCap, ...]]
 
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
     """Find the best share for a sample and in the limit, and compute the curves of figure 3."""
     sample_problem = parameters.population(parameters.population_rows)
     limit_problem = parameters.population(None)
-    best = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best.fraction,))
-    columns = {"tau_0": tau_0}
-    for problem, prefix, average in ((sample_problem, "", "expected_"), (limit_problem, "limit_", "limit_")):
+    best_cap = population.find_best_fraction(sample_problem)
+    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best_cap.fraction,))
+    curve_columns = {"tau_0": tau_0}
+    for problem, prefix, average_prefix in (
+        (sample_problem, "", "expected_"),
+        (limit_problem, "limit_", "limit_"),
+    ):
         statistics = population.compute_statistics(problem, tau_0)
-        parts = population.compute_error_parts(problem, tau_0)
-        columns |= {
-            f"{average}kept_share": statistics.kept_share,
-            f"{prefix}bias_twice": parts.bias,
-            f"{prefix}privacy_noise": parts.privacy,
-            f"{average}users_capped": statistics.users_capped,
+        error_parts = population.compute_error_parts(problem, tau_0)
+        curve_columns |= {
+            f"{average_prefix}kept_share": statistics.kept_share,
+            f"{prefix}bias_twice": error_parts.bias,
+            f"{prefix}privacy_noise": error_parts.privacy,
+            f"{average_prefix}users_capped": statistics.users_capped,
         }
-    family = {}
+    caps_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
         problems = [
             replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY
         ]
-        family[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
-    capped_at_best = float(population.compute_statistics(sample_problem, best.fraction).users_capped)
-    return PopulationSolution(parameters, columns, best, capped_at_best, family)
+        caps_by_epsilon[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
+    num_capped_at_best = float(population.compute_statistics(sample_problem, best_cap.fraction).users_capped)
+    return PopulationSolution(parameters, curve_columns, best_cap, num_capped_at_best, caps_by_epsilon)
 
 
 def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
-    law = PowerLaw(alpha)
+    power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    heaviest = np.arange(1.0, 31.0)
-    jumps = np.concatenate([PowerLaw(other).probability(heaviest) for other in (alpha, *FAMILY)])
-    tau_0 = log_spaced(*FRACTIONS, 240, extra=jumps[(FRACTIONS[0] < jumps) & (jumps < 1.0)].tolist())
+    heaviest_users = np.arange(1.0, 31.0)
+    jump_fractions = np.concatenate(
+        [PowerLaw(other).probability(heaviest_users) for other in (alpha, *FAMILY)]
+    )
+    tau_0 = log_spaced(
+        *FRACTIONS,
+        240,
+        extra=jump_fractions[(FRACTIONS[0] < jump_fractions) & (jump_fractions < 1.0)].tolist(),
+    )
     return {
         "tau_0": tau_0,
-        "uncapped_mass": law.uncapped_mass(tau_0),
-        "kept_share_in_the_limit": law.kept_share(tau_0),
+        "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
+        "kept_share_in_the_limit": power_law.kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).uncapped_mass(tau_0)
+            f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).compute_uncapped_mass(tau_0)
             for other in FAMILY
         },
     }
 
 
-def list_simulated_columns(solution: PopulationSolution, draws: Draws) -> dict[str, FloatArray]:
+def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict[str, FloatArray]:
     """List the simulated points as columns."""
     problem = solution.parameters.population(solution.parameters.population_rows)
-    parts = population.compute_simulated_error_parts(problem, draws)
+    error_parts = population.compute_simulated_error_parts(problem, samples)
     return {
-        "tau_0": draws.fractions,
-        "kept_share": draws.kept_share.mean(axis=0),
-        "bias_plus_privacy": parts.bias + parts.privacy,
-        "users_capped": draws.users_capped.mean(axis=0),
+        "tau_0": samples.fractions,
+        "kept_share": samples.kept_share.mean(axis=0),
+        "bias_plus_privacy": error_parts.bias + error_parts.privacy,
+        "users_capped": samples.users_capped.mean(axis=0),
     }
 
 
@@ -118,13 +127,13 @@ def has_no_best(choice: LearningCap, smallest_fraction: float) -> bool:
 
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, and at which share it is."""
-    best, num_capped = solution.best, wording.number(solution.capped_at_best, 2)
-    if has_no_best(best, 1.0 / solution.parameters.population_rows):
-        return f"The smallest sum, {wording.number(best.total)}, is at one row per user."
+    best_cap, num_capped_text = solution.best, wording.number(solution.num_capped_at_best, 2)
+    if has_no_best(best_cap, 1.0 / solution.parameters.population_rows):
+        return f"The smallest sum, {wording.number(best_cap.total)}, is at one row per user."
     return (
-        f"The smallest sum, {wording.number(best.total)}, is at τ₀ = {wording.number(best.fraction)}, "
-        f"{wording.counted(best.cap, 'row')} per user. Users expected to lose rows: {num_capped}. "
-        f"{best.certificate.sentence}"
+        f"The smallest sum, {wording.number(best_cap.total)}, is at τ₀ = {wording.number(best_cap.fraction)}, "
+        f"{wording.counted(best_cap.cap, 'row')} per user. Users expected to lose rows: {num_capped_text}. "
+        f"{best_cap.certificate.sentence}"
     )
 
 
@@ -134,16 +143,21 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     rows = []
     for i, alpha in enumerate(FAMILY):
         row = {"α": f"{wording.entered(alpha)}"}
-        for epsilon, choices in solution.family.items():
+        for epsilon, choices in solution.caps_by_epsilon.items():
             choice = choices[i]
-            is_escaping, setting = has_no_best(choice, smallest_fraction), f"ε = {wording.entered(epsilon)}"
+            has_no_optimum, setting_text = (
+                has_no_best(choice, smallest_fraction),
+                f"ε = {wording.entered(epsilon)}",
+            )
             row |= {
-                f"Best τ₀, {setting}": "ever smaller" if is_escaping else wording.number(choice.fraction),
-                f"Users who lose rows, {setting}": "–"
-                if is_escaping
+                f"Best τ₀, {setting_text}": "ever smaller"
+                if has_no_optimum
+                else wording.number(choice.fraction),
+                f"Users who lose rows, {setting_text}": "–"
+                if has_no_optimum
                 else wording.number(choice.users_capped),
-                f"Smallest sum, {setting}": (
-                    "0" if is_escaping and choice.bias == 0.0 else wording.number(choice.total)
+                f"Smallest sum, {setting_text}": (
+                    "0" if has_no_optimum and choice.bias == 0.0 else wording.number(choice.total)
                 ),
             }
         rows.append(row)
@@ -154,9 +168,9 @@ def list_cost_columns(
     cost: population.CostOfPrivacy, parameters: LearningParameters
 ) -> dict[str, FloatArray]:
     """List the smallest bias plus privacy noise at each n, as columns."""
-    rows = np.array(cost.num_rows, dtype=np.float64)
-    vc_log_term = parameters.vc_dimension * np.log(rows / parameters.failure_probability)
-    attributes = {
+    num_rows = np.array(cost.num_rows, dtype=np.float64)
+    vc_log_term = parameters.vc_dimension * np.log(num_rows / parameters.failure_probability)
+    attributes_by_column = {
         "smallest_sum": "total",
         "bias_twice": "bias",
         "privacy_noise": "privacy",
@@ -165,13 +179,13 @@ def list_cost_columns(
         "users_capped": "users_capped",
     }
     return {
-        "num_rows": rows,
+        "num_rows": num_rows,
         **{
             column: np.array([getattr(choice, attribute) for choice in cost.best], dtype=np.float64)
-            for column, attribute in attributes.items()
+            for column, attribute in attributes_by_column.items()
         },
-        "floor": np.full(rows.shape, cost.limit.total),
-        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_term / rows),
+        "floor": np.full(num_rows.shape, cost.limit.total),
+        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_term / num_rows),
     }
 
 
@@ -184,12 +198,13 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes."""
     if not cost.best:
         return "Stopped before the first n was done."
-    first, last = wording.number(cost.best[0].total), wording.number(cost.best[-1].total)
-    course = f"From n = {wording.number(cost.num_rows[0])} to {wording.number(cost.num_rows[-1])}: {first} to {last}"
+    first_text, last_text = wording.number(cost.best[0].total), wording.number(cost.best[-1].total)
+    first_n, last_n = wording.number(cost.num_rows[0]), wording.number(cost.num_rows[-1])
+    course_text = f"From n = {first_n} to {last_n}: {first_text} to {last_text}"
     if is_floor_zero(cost, parameters):
-        return f"{course} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
+        return f"{course_text} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
+        f"{course_text}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
         f"{wording.number(cost.limit.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
@@ -208,18 +223,24 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 
 def plot_mass(alpha: float) -> Plot:
     """Plot figure 2: mass of uncapped users over tau_0."""
-    columns, chosen = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    columns, chosen_alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
-    for other, (style, dash) in FAMILY_STYLES.items():
-        if other != alpha:
-            mass = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
-            name = f"α = {wording.entered(other)}"
+    for other_alpha, (style, dash) in FAMILY_STYLES.items():
+        if other_alpha != alpha:
+            mass = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
+            name = f"α = {wording.entered(other_alpha)}"
             items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
     items += [
-        Curve(f"{chosen}, users who lose none", fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),
         Curve(
-            f"{chosen}, all rows kept",
+            f"{chosen_alpha_name}, users who lose none",
+            fractions,
+            columns["uncapped_mass"],
+            Style.TOTAL,
+            steps="hv",
+        ),
+        Curve(
+            f"{chosen_alpha_name}, all rows kept",
             fractions,
             columns["kept_share_in_the_limit"],
             Style.TOTAL,
@@ -239,48 +260,50 @@ def plot_mass(alpha: float) -> Plot:
     )
 
 
-def plot_cost(solution: PopulationSolution, draws: Draws | None) -> Plot:
+def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
     """Plot figure 3a: bias plus privacy noise over tau_0."""
-    columns, best = solution.columns, solution.best
-    fractions, bias, noise = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
-    limit = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
+    columns, best_cap = solution.columns, solution.best
+    fractions, bias, privacy_noise = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
+    limit_sum = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
     items: list[Item] = [
-        Curve("Sum", fractions, bias + noise, Style.TOTAL),
+        Curve("Sum", fractions, bias + privacy_noise, Style.TOTAL),
         Curve("Bias, twice", fractions, bias, Style.BIAS),
-        Curve("Privacy noise", fractions, noise, Style.PRIVACY),
-        Curve("Sum, n → ∞", fractions, limit, Style.ENTERED),
+        Curve("Privacy noise", fractions, privacy_noise, Style.PRIVACY),
+        Curve("Sum, n → ∞", fractions, limit_sum, Style.ENTERED),
     ]
-    if draws is not None:
-        items.append(_build_simulated_points(list_simulated_columns(solution, draws), "bias_plus_privacy"))
+    if samples is not None:
+        items.append(_build_simulated_points(list_simulated_columns(solution, samples), "bias_plus_privacy"))
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
-        f"Bias falls, privacy noise rises with the bound; their sum is at least {wording.number(best.total)}.",
+        f"Bias falls, privacy noise rises with the bound; their sum is at least {wording.number(best_cap.total)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("bias and privacy noise", "", ERROR_LIMITS),
-        (*items, TRIVIAL_BOUND, Mark("Smallest", best.fraction, best.total, Style.CAP)),
+        (*items, TRIVIAL_BOUND, Mark("Smallest", best_cap.fraction, best_cap.total, Style.CAP)),
         Disclosure.PUBLIC,
         columns,
         height=440,
     )
 
 
-def plot_capped(solution: PopulationSolution, draws: Draws | None) -> Plot:
+def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
     """Plot figure 3b: users capped over tau_0; if samples were simulated, its file holds these."""
     columns, fractions = solution.columns, solution.columns["tau_0"]
     items: list[Item] = [
         Curve("Users who lose rows", fractions, columns["expected_users_capped"], Style.TOTAL),
         Curve("n → ∞", fractions, columns["limit_users_capped"], Style.ENTERED),
     ]
-    if draws is not None:
-        columns = list_simulated_columns(solution, draws)
+    if samples is not None:
+        columns = list_simulated_columns(solution, samples)
         items.append(_build_simulated_points(columns, "users_capped"))
-    if solution.capped_at_best > 0.0:
-        items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
+    if solution.num_capped_at_best > 0.0:
+        items.append(
+            Mark("At the smallest sum", solution.best.fraction, solution.num_capped_at_best, Style.CAP)
+        )
     return Plot(
         "learning-figure-3b",
         "Users who lose rows",
-        f"Users expected to lose rows at the best bound: {wording.number(solution.capped_at_best, 2)}.",
+        f"Users expected to lose rows at the best bound: {wording.number(solution.num_capped_at_best, 2)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("users who lose rows", "expected number", USER_LIMITS),
         items,
@@ -293,16 +316,18 @@ def plot_capped(solution: PopulationSolution, draws: Draws | None) -> Plot:
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
     """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
     columns = list_cost_columns(cost, parameters)
-    rows, finite_sample = columns["num_rows"], columns["finite_sample_without_a_cap"]
+    num_rows, finite_sample = columns["num_rows"], columns["finite_sample_without_a_cap"]
     curves = (
-        Curve("Smallest sum: cost of privacy", rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"),
-        Curve("its bias, twice", rows, columns["bias_twice"], Style.BIAS),
-        Curve("its privacy noise", rows, columns["privacy_noise"], Style.PRIVACY),
-        Curve("Finite-sample term, no bound", rows, finite_sample, Style.SAMPLING),
+        Curve(
+            "Smallest sum: cost of privacy", num_rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"
+        ),
+        Curve("its bias, twice", num_rows, columns["bias_twice"], Style.BIAS),
+        Curve("its privacy noise", num_rows, columns["privacy_noise"], Style.PRIVACY),
+        Curve("Finite-sample term, no bound", num_rows, finite_sample, Style.SAMPLING),
     )
     items = [curve for curve in curves if np.any(np.asarray(curve.y))]
     if not is_floor_zero(cost, parameters) and cost.limit.complete:
-        items.append(Curve("Floor, n → ∞", rows, columns["floor"], Style.ENTERED))
+        items.append(Curve("Floor, n → ∞", num_rows, columns["floor"], Style.ENTERED))
     return Plot(
         "learning-cost",
         "Cost of privacy",
@@ -349,32 +374,32 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         f"Over the bound as a share τ₀ of n rows, with *{parameters.population_bias.title}*. The lines are exact; the "
         "paper averages samples, which you can add."
     )
-    alpha, rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
+    alpha, num_rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
-    def draw(progress: Progress, should_stop: ShouldStop) -> Draws:
-        fractions = log_spaced(1.0 / rows, 1.0, DRAWN_POINTS)
+    def draw_samples(progress: Progress, should_stop: ShouldStop) -> Draws:
+        fractions = log_spaced(1.0 / num_rows, 1.0, DRAWN_POINTS)
         return simulate(
-            PowerLaw(alpha), rows, fractions, num_draws, progress=progress, should_stop=should_stop
+            PowerLaw(alpha), num_rows, fractions, num_draws, progress=progress, should_stop=should_stop
         )
 
-    draws: Draws | None = yield Search(
+    samples: Draws | None = yield Search(
         "draws_job",
-        (alpha, rows),  # Another number of samples shows those that were drawn.
-        draw,
+        (alpha, num_rows),  # Another number of samples shows those that were drawn.
+        draw_samples,
         "Drawing samples",
         f"Draw {wording.counted(num_draws, 'sample')}",
         "casino",
         ("alpha", "population_rows", "draws"),
-        outdated="The samples are for another α or n: draw again.",
+        outdated_text="The samples are for another α or n: draw again.",
         of_data=False,
     )
-    if draws is not None:
-        num_drawn = len(draws.kept_share)
-        count = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
-        yield Note(f"Stopped after {count}." if draws.is_stopped else f"{count}.")
-        draws = draws if num_drawn else None
-    solution = yield Cached(solve, (parameters.about_population,))
-    yield Figures((plot_cost(solution, draws), plot_capped(solution, draws)), "xy")
+    if samples is not None:
+        num_drawn = len(samples.kept_share)
+        samples_text = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
+        yield Note(f"Stopped after {samples_text}." if samples.is_stopped else f"{samples_text}.")
+        samples = samples if num_drawn else None
+    solution = yield Cached(solve, (parameters.population_parameters,))
+    yield Figures((plot_cost(solution, samples), plot_capped(solution, samples)), "xy")
     yield describe_best(solution)
     yield Note(
         "The largest share is $\\tau/n_\\tau$, as in the paper; the line n → ∞ uses the heaviest user's share."
@@ -390,7 +415,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
     """Show the cost of privacy."""
-    parameters: LearningParameters = answer.parameters.about_cost
+    parameters: LearningParameters = answer.parameters.cost_parameters
     yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
     yield Fields(("alpha",))
     cost: population.CostOfPrivacy | None = yield Search(

@@ -33,22 +33,22 @@ class LearningSolution:
 
     Attributes:
         problem: The question on these data.
-        choice: The best whole cap.
-        near_optimal: Smallest and largest cap within 5 % of the best bound.
-        curves: What the figures draw at whole caps, ascending, as columns of shape (points,);
+        best_cap: The best whole cap.
+        near_optimal_caps: Smallest and largest cap within 5 % of the best bound.
+        curve_columns: What the figures draw at whole caps, ascending, as columns of shape (points,);
             see `compute_curves`.
     """
 
     problem: BiasProblem
     choice: LearningCap
     near_optimal: tuple[int, int]
-    curves: Mapping[str, FloatArray]
+    curve_columns: Mapping[str, FloatArray]
 
     def fraction(self, cap: float) -> float:
         """Return tau_0 of a cap in rows per user; above all rows together it stays 1."""
         return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
-    def error_parts_at(self, cap: float) -> ErrorParts:
+    def compute_error_parts_at(self, cap: float) -> ErrorParts:
         """Compute the bound in its parts at one cap, in rows per user."""
         return optimal_cap.compute_error_parts(self.problem, self.fraction(cap))
 
@@ -75,17 +75,17 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     statistics = optimal_cap.compute_statistics(problem.histogram, tau_0)
-    parts = optimal_cap.compute_error_parts(problem, tau_0)
+    error_parts = optimal_cap.compute_error_parts(problem, tau_0)
     return {
         "cap_rows": tau_0 * problem.histogram.num_rows,
         "tau_0": tau_0,
         "kept_share": statistics.kept_share,
         "largest_share": statistics.max_share,
         "users_capped": statistics.users_capped,
-        "bias_twice": parts.bias,
-        "finite_sample": parts.finite_sample,
-        "privacy_noise": parts.privacy,
-        "bound": parts.total,
+        "bias_twice": error_parts.bias,
+        "finite_sample": error_parts.finite_sample,
+        "privacy_noise": error_parts.privacy,
+        "bound": error_parts.total,
         **{
             f"twice_{term.value}": 2.0 * bias
             for term, bias in optimal_cap.compute_bias_terms(problem, tau_0).items()
@@ -100,7 +100,7 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
     """Compute the best cap and its bound on the excess risk at any epsilon."""
     problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
 
-    def find_best(epsilon: float) -> tuple[float, float]:
+    def find_best_bound(epsilon: float) -> tuple[float, float]:
         choice = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
         return float(choice.cap), choice.total
 
@@ -111,14 +111,14 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
     return BoundComparison(
         "Best bound (rows per user)",
         "Bound on the excess risk",
-        find_best,
+        find_best_bound,
         compute_errors,
         histogram.sizes,
         histogram.users,
     )
 
 
-def solve_rivals(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
+def find_cap_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     """Find the best cap under every bound on the bias."""
     return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
@@ -158,35 +158,38 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 
 def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
-    best, curves, histogram = solution.choice, solution.curves, solution.problem.histogram
-    caps, parts = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
+    best_cap, curves, histogram = solution.choice, solution.curve_columns, solution.problem.histogram
+    caps, part_curves = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, curves["bound"], Style.TOTAL),
-        *(Curve(name, caps, values, STYLES[name]) for name, values in parts.items()),
+        *(Curve(name, caps, values, STYLES[name]) for name, values in part_curves.items()),
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
-    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_bound), strict=True):
+    for (name, style, symbol), cap in zip(MARKED_CAPS, (best_cap.max_contributions, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
-        if cap is not None and 0.0 < (height := float(solution.error_parts_at(cap).total)) < math.inf:
-            items.append(Mark(name, cap, height, style, symbol))
+        if (
+            cap is not None
+            and 0.0 < (marked_bound := float(solution.compute_error_parts_at(cap).total)) < math.inf
+        ):
+            items.append(Mark(name, cap, marked_bound, style, symbol))
     handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
         caps,
         curves["bound"],
-        own_bound or best.max_contributions,
+        own_bound or best_cap.max_contributions,
         "own_bound",
         is_integer=True,
-        parts=parts,
+        parts=part_curves,
         is_sum=True,
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),
     )
     return Plot(
         "learning-bound",
         "Excess risk against the bound",
-        f"The excess risk is smallest at {wording.counted(best.max_contributions, 'row')} per user, at most "
-        f"{wording.number(best.total)}. Lower bounds bias more, higher ones need more noise.",
+        f"The excess risk is smallest at {wording.counted(best_cap.max_contributions, 'row')} per user, at most "
+        f"{wording.number(best_cap.total)}. Lower bounds bias more, higher ones need more noise.",
         *_build_axes(solution, "excess risk, at most"),
         items,
         dataset.provenance,
@@ -198,10 +201,10 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
 
 def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
-    curves = solution.curves
-    best_terms = optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction)
-    worst, cut, log = (
-        wording.number(2.0 * float(best_terms[term]))
+    curves = solution.curve_columns
+    bias_terms_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction)
+    worst_text, cut_text, log_text = (
+        wording.number(2.0 * float(bias_terms_at_best[term]))
         for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
     )
     items: list[Item] = []
@@ -216,7 +219,8 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     return Plot(
         "learning-terms",
         "All bounds on the bias",
-        f"Twice, at the best bound: worst case {worst}, share of rows cut {cut}, log of the share kept {log}.",
+        f"Twice, at the best bound: worst case {worst_text}, share of rows cut {cut_text}, log of the share kept "
+        f"{log_text}.",
         *_build_axes(solution, "twice the limit on the bias"),
         (*items, TRIVIAL_BOUND),
         dataset.provenance,
@@ -250,16 +254,28 @@ def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     """Build the best cap, the bound on the excess risk there, and the parts of that bound."""
     choice, helps = solution.choice, NUMBER_HELPS
-    cap, total, fraction, parts = choice.max_contributions, choice.total, choice.fraction, list_parts(choice)
-    shares = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
-    largest_part = max(parts, key=lambda name: parts[name])
-    note = f"({shares[largest_part]} {largest_part.lower()})" if total > 0.0 else ""
+    cap, total, fraction, parts_by_name = (
+        choice.max_contributions,
+        choice.total,
+        choice.fraction,
+        list_parts(choice),
+    )
+    share_texts = {
+        name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts_by_name.items()
+    }
+    largest_part_name = max(parts_by_name, key=lambda name: parts_by_name[name])
+    note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
     cap_text, key = wording.counted(cap, "row"), "max_contributions"
     part_numbers = [
         Number(
-            name, wording.number(part), shares[name] and f"{shares[name]} of it", helps[key], part, key=key
+            name,
+            wording.number(part),
+            share_texts[name] and f"{share_texts[name]} of it",
+            helps[key],
+            part,
+            key=key,
         )
-        for (name, part), key in zip(parts.items(), PART_COLUMNS.values(), strict=True)
+        for (name, part), key in zip(parts_by_name.items(), PART_COLUMNS.values(), strict=True)
     ]
     return (
         Number("Best bound", cap_text, "per user", helps[key], cap, ROWS_UNIT, key),
@@ -274,34 +290,34 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     histogram, choice = solution.problem.histogram, solution.choice
     cap, total = choice.max_contributions, choice.total
     statistics = optimal_cap.compute_statistics(histogram, choice.fraction)
-    affected = standard.describe_affected(
+    affected_text = standard.describe_affected(
         choice.users_capped, histogram.num_users, float(statistics.cut_share)
     )
-    share_before = wording.percent(histogram.max_size / histogram.num_rows)
-    share_after = wording.percent(float(statistics.max_share))
+    share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
+    share_after_text = wording.percent(float(statistics.max_share))
     kept_rows = np.minimum(histogram.sizes, max(choice.cap, 1.0))
-    factor = wording.number(math.sqrt(noise_error.design_effect(kept_rows, histogram.users)))
+    factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_rows, histogram.users)))
     facts = {}
     if math.isfinite(
-        solution.error_parts_at(max(cap // 2, 1)).total
+        solution.compute_error_parts_at(max(cap // 2, 1)).total
     ):  # Corollary 1 does not apply to low caps.
         facts["Half or double"] = standard.compare_half_and_double(
             cap,
-            lambda caps: [float(solution.error_parts_at(other_cap).total) for other_cap in caps],
+            lambda caps: [float(solution.compute_error_parts_at(other_cap).total) for other_cap in caps],
             wording.number,
             "excess risk",
         )
     facts |= {
-        "Who is affected": f"{affected} Share of the heaviest user: {share_before}, then {share_after}.",
-        noise_error.NAME: "the limit takes the rows of one user as independent draws; at ρ = "
-        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor} times as large.",
+        "Who is affected": f"{affected_text} Share of the heaviest user: {share_before_text}, then {share_after_text}.",
+        noise_error.ASSUMPTION_LABEL: "the limit takes the rows of one user as independent draws; at ρ = "
+        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor_text} times as large.",
     }
     if own_bound is not None:
-        parts = solution.error_parts_at(own_bound)
+        own_parts = solution.compute_error_parts_at(own_bound)
         parts_text = ", ".join(
-            f"{name.lower()} {wording.number(part)}" for name, part in list_parts(parts).items()
+            f"{name.lower()} {wording.number(part)}" for name, part in list_parts(own_parts).items()
         )
-        own_total, name = float(parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
+        own_total, name = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
         facts[name] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
         if math.isfinite(own_total):
             facts[name] = standard.compare_own_bound(
@@ -325,9 +341,9 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
 
 def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
-    others = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
+    others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", others=others
+        *solution.near_optimal, "row", objective="the least excess risk", others_text=others_text
     )
 
 
@@ -335,25 +351,27 @@ def describe_formulae(parameters: LearningParameters) -> str:
     """Write how the bias and the privacy noise are bounded, with the formulae."""
     term, privacy = parameters.bias, parameters.privacy
     factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
-    exponent = "" if privacy.power == 1.0 else f"^{{{wording.digits(privacy.power)}}}"
-    power = rf"$(\text{{share}}/\varepsilon){exponent}$"
+    exponent_text = "" if privacy.power == 1.0 else f"^{{{wording.digits(privacy.power)}}}"
+    power_text = rf"$(\text{{share}}/\varepsilon){exponent_text}$"
     sentences = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
     if not term.needs_variance:
         sentences.append("Var(H) is not used.")
-    form = f"F = {wording.number(factor)} {power}"
+    formula_text = f"F = {wording.number(factor)} {power_text}"
     if privacy.log_power:
-        form += f", that is $C \\ln^2(3/\\delta)$ {power} with C = {wording.number(privacy.constant)}"
-    return f"{' '.join(sentences)} {form}; share is the largest of one user in what is kept."
+        formula_text += (
+            f", that is $C \\ln^2(3/\\delta)$ {power_text} with C = {wording.number(privacy.constant)}"
+        )
+    return f"{' '.join(sentences)} {formula_text}; share is the largest of one user in what is kept."
 
 
-def list_rival_rows(
-    solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_bound: int | None
+def list_bias_bound_rows(
+    solution: LearningSolution, caps_by_term: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
     fractions = {"Twice, at the best bound": solution.choice.fraction}
     if own_bound is not None:
         fractions["Twice, at your own bound"] = solution.fraction(own_bound)
-    biases = {
+    biases_by_column = {
         column_name: optimal_cap.compute_bias_terms(solution.problem, fraction)
         for column_name, fraction in fractions.items()
     }
@@ -366,19 +384,19 @@ def list_rival_rows(
             "Way": term.group,
             "Bound": term.title,
             "Needs": term.needs,
-            **{column_name: format_twice(column[term]) for column_name, column in biases.items()},
+            **{column_name: format_twice(column[term]) for column_name, column in biases_by_column.items()},
             "Best bound under it": wording.counted(round(choice.cap), "row"),
             "Its excess risk": wording.number(choice.total),
             "Formula": f"${term.formula}$",
         }
-        for term, choice in rivals.items()
+        for term, choice in caps_by_term.items()
     ]
 
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
-    cap = wording.counted(solution.choice.max_contributions, "row")
-    failure, finite_sample, privacy = (
+    cap_text = wording.counted(solution.choice.max_contributions, "row")
+    failure_text, finite_sample_text, privacy_text = (
         wording.entered(value)
         for value in (
             parameters.failure_probability,
@@ -386,13 +404,14 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
             parameters.privacy_constant,
         )
     )
-    statement = "A model was trained by a private learner, and released,"
+    statement_text = "A model was trained by a private learner, and released,"
     return Methods(
-        guarantee=write_guarantee(statement, parameters.epsilon, NEIGHBOURS),
-        sentences=f"The learner saw at most {cap} of each user.",
+        guarantee=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
+        sentences=f"The learner saw at most {cap_text} of each user.",
         public_sentences="The learner saw at most a fixed number of rows of each user.",
         disclosure=dataset.provenance,
         rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], with VC "
-        f"dimension {parameters.vc_dimension}, failure probability {failure}, and constants of {finite_sample} for the "
-        f"finite sample and {privacy} for privacy. It promises no accuracy.",
+        f"dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "
+        f"{finite_sample_text} for the "
+        f"finite sample and {privacy_text} for privacy. It promises no accuracy.",
     )

@@ -20,6 +20,7 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
+from dpcore.common.programs import choose_library
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, value_range
 from dpcore.mean.answer import plots
@@ -35,7 +36,7 @@ from dpcore.mean.answer.solution import (
     write_detail,
 )
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
-from dpcore.mean.private_counts import PrivateCountsProblem
+from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report.content import write_columns
 
@@ -49,7 +50,7 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
     summary = None
     if dataset.values is not None:
         summary = yield section.Cached(
-            ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), kept=8
+            ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), num_kept=8
         )
     solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), summary))
     return section.SearchResult(solution)
@@ -95,20 +96,22 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     leak = ", **a private look** that no ε covers." if dataset.is_private else "."
     yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
-    ranges = yield section.Cached(plots.choose_ranges, (dataset, answer.solution, answer.parameters), kept=4)
+    ranges = yield section.Cached(
+        plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
+    )
     problem = ranges.rows.problem
     joint = yield section.Search(
         "range_search",
-        problem.epsilon,
+        (problem.epsilon, problem.relative_noise),
         lambda progress, should_stop: value_range.best_joint(
             problem, progress=progress, should_stop=should_stop
         ),
         "Looking for the best range and bound",
         is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-        kept=32,
+        num_kept=32,
         seconds=0.3,
-        soon=0.3,
-        light=True,
+        later_seconds=0.3,
+        is_light=True,
     )
     yield section.Table(plots.build_table(ranges, joint), "The range in use and the best ones")
     if dataset.is_private:
@@ -122,7 +125,9 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
             yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
     yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield section.Figures((plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), titled=True)
+    yield section.Figures(
+        (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
+    )
 
 
 SECTIONS: section.Sections = {
@@ -183,7 +188,10 @@ def build_answer(
             ("Bound", solved.cap.certificate, solved.cap.stop_reason),
             ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
-        code=CodeChoice(lambda: write_mean_forms(solved, dataset, parameters)),
+        code=CodeChoice(
+            lambda: write_mean_forms(solved, dataset, parameters),
+            choose_library(parameters.program, parameters.mechanism),
+        ),
         near_optimal=describe_near_optimal(solved),
         error_parts=list_error_parts(solved),
         parameters=parameters,
@@ -204,21 +212,24 @@ def build_answer(
         "mean",
         lambda: {
             "rows_kept_at_cap": float(dataset.histogram.kept_rows(solved.cap.max_contributions)),
-            "cap": private_counts.error_parts(solved.cap),
-            "smooth": private_counts.error_parts(solved.smooth),
+            "cap": private_counts.error_parts(solved.cap, solved.problem.noise.kind),
+            "smooth": private_counts.error_parts(solved.smooth, solved.problem.noise.kind),
         },
         number_keys=("max_contributions", "threshold"),
-        question=_describe_release(solved),
-        data=_describe_values(solved, dataset, parameters),
+        question_entries=_describe_release(solved),
+        data_entries=_describe_values(solved, dataset, parameters),
     )
 
 
 def _describe_release(solution: MeanSolution) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
-    mechanism, errors = "Laplace", "exact"
+    problem = solution.problem
+    mechanism, errors = problem.noise.kind.value, "exact"
     source = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
-    if solution.has_private_counts:
-        mechanism, errors = "Laplace, on the pair of sums of w (y - L) and w (U - y)", private_counts.ERROR_IS
+    if isinstance(problem, PrivateCountsProblem):
+        is_pair, errors = problem.release is Release.PAIR, private_counts.ERROR_IS
+        sums = "pair of sums of w (y - L) and w (U - y)" if is_pair else "sums of w (y - (L + U) / 2) and w"
+        mechanism = f"{mechanism}, on the {sums}"
         source = "Sweet Spot; Epasto et al. 2020 has public counts only"
     neighbours = solution.neighbours.value
     return {"neighbours": neighbours, "mechanism": mechanism, "errors_are": errors, "source": source}
@@ -255,7 +266,7 @@ def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         Quantity.MEAN,
         parameters.epsilon,
         solution.neighbours,
-        column="" if dataset.values is None else dataset.values.column,
+        column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
         variance_share=problem.value_variance / width**2,
@@ -264,6 +275,8 @@ def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         is_table_mean=solution.is_about_table,
         is_exact_for_values=problem.table is not None,
         user_share=problem.user_share,
+        noise=parameters.mechanism,
+        delta=parameters.delta,
     )
 
 
@@ -276,8 +289,8 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, dis
     users * rows_kept_at_cap * capped_row_weight.
 
     If counts are private, weights are not divided by n_h, which nobody may know. Then ``user_weight`` is min(h, size),
-    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Laplace noise of scale B h / epsilon goes
-    on each of the two sums, with h the threshold or the cap.
+    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Noise for sensitivity B h goes on each of
+    the two sums, with h the threshold or the cap.
 
     Args:
         problem: The question.
@@ -307,19 +320,24 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, dis
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    problem = solution.problem
     target, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
-    if solution.has_private_counts:
+    if isinstance(problem, PrivateCountsProblem):
         approximately = " (by the delta method)"
         target = "the sums of the kept values' distances from both ends of that interval."
+        if problem.release is not Release.PAIR:
+            target = "the sum of the kept values around the middle of that interval, and to their number."
+    noise = cite_noise(problem.noise.kind.value, problem.program)
     sentences = (
-        f"Values were clamped to {interval}, which is treated as public, and {cite_noise('Laplace')} was added to "
-        f"{target}"
+        f"Values were clamped to {interval}, which is treated as public, and {noise} was added to {target}"
     )
     cap, error = solution.cap.max_contributions, wording.number(solution.cap.standard_error)
     rows, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     return Methods(
-        guarantee=write_guarantee("The mean was released", parameters.epsilon, solution.neighbours),
+        guarantee=write_guarantee(
+            "The mean was released", parameters.epsilon, solution.neighbours, parameters.delta or 0.0
+        ),
         sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
         f"of the released mean is {error} in the unit of the values, noise included{approximately}.",
         public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
@@ -377,4 +395,5 @@ def write_bound_forms(
         *further_forms,
     ]
     base = fields_of_data(dataset) | ends | {"neighbours": relation}
+    base |= {"noise": parameters.mechanism, "delta": parameters.delta}
     return build_forms(parameters.epsilon, base, forms)

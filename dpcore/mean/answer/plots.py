@@ -27,7 +27,6 @@ from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_no
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, linear_axis
 from dpcore.common import wording
-from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
@@ -80,7 +79,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
     limits = fit_limits(np.append(totals, [mark.y for mark in marks]), all_errors)
     error_axis_name = "delta-method error" if solution.has_private_counts else error_name
-    limits_range = offered_errors(problem.histogram, problem.value_bound)
+    limits_range = offered_errors(problem)
     return Plot(
         "mean-error",
         f"{wording.capital(error_name)} against the bound",
@@ -104,17 +103,16 @@ def _build_handle(
     solution: MeanSolution, own_bound: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
-    histogram, bounds = solution.problem.histogram, solution.bounds
+    histogram, bounds, noise_kind = solution.problem.histogram, solution.bounds, solution.problem.noise.kind
     dots = Dots(
         # What a release lacks of the truth.
         -np.broadcast_to(solution.capped.shift, bounds.shape),
-        # A Laplace draw with a mean magnitude of 1 has a standard deviation of sqrt(2).
-        error_parts[NOISE] / math.sqrt(2.0),
-        draw_unit_noise(NoiseKind.LAPLACE),
+        error_parts[NOISE] * (noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)),
+        draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.cap.standard_error,
         sampling=error_parts[SAMPLING],
-        unit_sampling_draws=draw_normal(NoiseKind.LAPLACE),
+        unit_sampling_draws=draw_normal(noise_kind),
     )
     return Handle(
         "Bound",
@@ -213,8 +211,9 @@ class Ranges:
         best_range: The best range at this bound.
         best_upper: The best U for the L in use; None where no value lies above it.
         has_private_counts: True if contribution counts are private too.
-        equal_tails: (L, U) beyond which lies, at either end, the weight of 1 / epsilon users at the bound: best where
-            the mean size of the noise counts in the place of its standard deviation.
+        tail_users: Mean size of the noise for a range of width 1, in users at the bound: 1 / epsilon for Laplace noise.
+        equal_tails: (L, U) beyond which lies, at either end, the weight of so many users: best where the mean size of
+            the noise counts in the place of its standard deviation.
     """
 
     rows: WeightedRows
@@ -222,12 +221,13 @@ class Ranges:
     best_range: RangeChoice
     best_upper: RangeChoice | None
     has_private_counts: bool
+    tail_users: float
     equal_tails: tuple[float, float]
 
     @property
     def users_beyond(self) -> float:
         """Return the number of users at the bound who weigh as much as the rows above the U of the best range."""
-        largest = self.rows.noise * self.rows.problem.epsilon / math.sqrt(2.0)
+        largest = self.rows.noise / self.rows.problem.unit_deviation
         return self.rows.weight_above(self.best_range.upper - self.rows.problem.mean) / largest
 
 
@@ -242,16 +242,19 @@ def has_range_choice(dataset: Dataset) -> bool:
 def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
     """Return the best ranges at the bound of the best smooth weights, for data that `has_range_choice` accepts."""
     assert dataset.values is not None
-    problem = ValueRangeProblem(dataset.values, parameters.epsilon)
+    noise_kind = solution.problem.noise.kind
+    problem = ValueRangeProblem(dataset.values, parameters.epsilon, solution.problem.relative_noise)
     rows, best_upper = WeightedRows(problem, max(solution.smooth.threshold, 1.0)), None
     if float(dataset.values.values.max()) > parameters.lower:
         best_upper = value_range.best_range(problem, rows.threshold, parameters.lower)
-    # The largest weight of a user is noise * epsilon / sqrt(2); 1 / epsilon users weigh that over epsilon.
-    low, high = rows.range_at_quantile(min(rows.noise / math.sqrt(2.0), 0.5), None)
+    # The noise is in proportion to the largest weight of a user.
+    mean_size = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
+    low, high = rows.range_at_quantile(min(rows.noise * mean_size, 0.5), None)
     equal_tails = low + problem.mean, high + problem.mean
     best = value_range.best_range(problem, rows.threshold)
     current = rows.choose(parameters.lower, parameters.upper, best.certificate.lower_bound)
-    return Ranges(rows, current, best, best_upper, solution.has_private_counts, equal_tails)
+    tail_users = problem.unit_deviation * mean_size
+    return Ranges(rows, current, best, best_upper, solution.has_private_counts, tail_users, equal_tails)
 
 
 def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
@@ -375,7 +378,7 @@ def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
     """Write sentences on the cost of the range, the rule of equal tails, and the proofs."""
     number, problem = wording.number, ranges.rows.problem
     low, high = ranges.equal_tails
-    users = f"1/ε = {wording.counted(1.0 / problem.epsilon, 'user')} at the bound"
+    users = f"{wording.counted(ranges.tail_users, 'user')} at the bound"
     private_note = " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
     sentences = [
         f"All is at the bound of the best smooth weights, {number(ranges.rows.threshold)}. {SEPARATE}{private_note}",

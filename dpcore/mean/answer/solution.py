@@ -16,8 +16,10 @@ from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, build
 from dpcore.answer.axes import RANGE_SOURCE, ROWS_UNIT, OutsideCounts
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.common.programs import Program, describe_program, find_noise
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import worst_values
 from dpcore.mean.models import interval_around
@@ -205,13 +207,26 @@ def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundCompar
     )
 
 
-def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
+LARGEST_CONVERSION = 1.6
+"""Noise by way of zero-concentrated DP over that of the exact mechanism, at most, for delta up to 1/2."""
+
+
+def offered_errors(problem: mean.MeanProblem) -> tuple[float, float]:
     """Return (from, to) of the error's axis, which contains the best error at any epsilon and sigma^2."""
-    noise = [math.sqrt(2.0) * value_bound / epsilon for epsilon in EPSILON_RANGE]
+    histogram, value_bound, program, factor = problem.histogram, problem.value_bound, problem.program, 1.0
+    if problem.noise.kind is NoiseKind.GAUSSIAN:
+        # A conversion takes a second at the ends of the range.
+        program, factor = Program.PYTHON, LARGEST_CONVERSION
+    worst_factor = problem.relative_noise / float(problem.noise.variance(1.0))
+    unit_noises = [
+        find_noise(program, problem.mechanism, e, problem.delta, num_aggregates=problem.num_aggregates)
+        for e in EPSILON_RANGE
+    ]
+    noise = [value_bound * math.sqrt(worst_factor * float(unit.variance(1.0))) for unit in unit_noises]
     # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
     # kept and values have the largest variance, B^2 / 4: claim 2.
     sampling = value_bound / 2.0 / math.sqrt(histogram.num_rows)
-    high = math.hypot(sampling, noise[0] * histogram.max_size / histogram.num_rows)
+    high = math.hypot(sampling, noise[0] * factor * histogram.max_size / histogram.num_rows)
     return noise[1] / histogram.num_users, high
 
 
@@ -358,7 +373,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     else:
         is_largest = high >= solution.problem.histogram.max_size
         worse_bounds = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
-        return standard.write_range(low, high, "row", objective=objective, others=worse_bounds)
+        return standard.write_range(low, high, "row", objective=objective, others_text=worse_bounds)
     return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
 
 
@@ -383,12 +398,16 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     }
     if solution.values is not None and parameters.reads_values:
         facts["How users differ"] = describe_user_share(solution.values)
+    facts["Noise"] = describe_noise(solution.problem)
     if (split := solution.split_release) is not None:
         split_error = split.cap.standard_error
         rows = wording.counted(split.cap.max_contributions, "row")
+        split_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
+        if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
+            split_text = "half of the budget"
         facts["Against the usual split"] = (
-            f"numerator and denominator with ε/2 each: error {number(split_error)} at their best bound of {rows}, "
-            f"{wording.change(split_error, best_error)}."
+            f"numerator and denominator with {split_text} each: error {number(split_error)} at their best bound "
+            f"of {rows}, {wording.change(split_error, best_error)}."
         )
     if dataset.is_private and not solution.has_private_counts:
         facts["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
@@ -413,6 +432,21 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         "your library* has it."
     )
     return facts
+
+
+def describe_noise(problem: mean.MeanProblem) -> str:
+    """Describe the noise of the program, and what a split of its budget costs."""
+    sentence = describe_program(
+        problem.program,
+        problem.mechanism,
+        problem.epsilon,
+        problem.delta,
+        num_aggregates=problem.num_aggregates,
+    )
+    is_split = isinstance(problem, PrivateCountsProblem) and problem.release is Release.CENTRED_SPLIT
+    if is_split and problem.noise.kind is NoiseKind.LAPLACE and problem.program is not Program.BIGQUERY:
+        sentence += " The split of ε between sum and rows costs 1.41 times the noise of OpenDP's program."
+    return sentence
 
 
 def describe_user_share(values: ValueSummary) -> str:

@@ -28,27 +28,27 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         dataset: The data; None if tasks are generated.
     """
     comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
-    base: dict[str, Any] = {"group_column": "task"}
+    base_settings: dict[str, Any] = {"group_column": "task"}
     if dataset is not None and parameters.generator is None:
-        base = fields_of_data(dataset) | one_group_column(dataset)
-    base |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
-    task_weights: dict[str, Any] = {
+        base_settings = fields_of_data(dataset) | one_group_column(dataset)
+    base_settings |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
+    weights_settings: dict[str, Any] = {
         "exponent": rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
         "budget": 2.0 * solution.budgets.exact_budget,
-        "inflation": _public_inflation(solution),
+        "inflation": _find_public_inflation(solution),
         "every_user_full": rule.fit is BudgetFit.FULL,
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
-    groups: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
+    groups_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
     weights_name = f"Task weights, μ = {wording.entered(rule.exponent)}"
-    groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups)
-    forms = [(weights_name, Quantity.TASK_WEIGHTS, task_weights), groups_form]
-    return build_forms(parameters.epsilon, base, forms)
+    groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups_settings)
+    forms = [(weights_name, Quantity.TASK_WEIGHTS, weights_settings), groups_form]
+    return build_forms(parameters.epsilon, base_settings, forms)
 
 
-def _public_inflation(solution: MultitaskSolution) -> float | None:
+def _find_public_inflation(solution: MultitaskSolution) -> float | None:
     """Return c of equation 10, or None if it would tell of private data: the person then enters a public one."""
     if solution.comparison.rule.fit in (BudgetFit.CLIPPED, BudgetFit.FULL):
         return 1.0

@@ -99,31 +99,35 @@ def _plot_buckets(
     """
     buckets = comparison.buckets
     has_fifths = len(buckets) == len(BUCKET_NAMES)
-    names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
-    sizes = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    labels = [f"{name}<br>{sizes_text}" for name, sizes_text in zip(names, sizes, strict=True)]
-    low = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
-    high = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
-    share = Column("share_of_total", [bucket.share for bucket in buckets])
+    bucket_names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
+    sizes_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
+    labels = [f"{name}<br>{sizes_text}" for name, sizes_text in zip(bucket_names, sizes_texts, strict=True)]
+    low_column = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
+    high_column = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
+    share_column = Column("share_of_total", [bucket.share for bucket in buckets])
     items: list[Item] = [
         Bars(
             f"{name_weights(comparison)} (whiskers: best to worst task)",
             labels,
             Column("error_ratio", [bucket.ratio for bucket in buckets]),
             WEIGHTS_STYLE,
-            low,
-            high,
+            low_column,
+            high_column,
             opacity=0.75,
             base=1.0,
             gap=0.45,
-            hover=(("best task", low), ("worst task", high), ("share of the total bound", share)),
+            hover=(
+                ("best task", low_column),
+                ("worst task", high_column),
+                ("share of the total bound", share_column),
+            ),
         )
     ]
     all_ratios = [0.8, 1.25]
     for name, compared_buckets, style, symbol in compared_allocations:
         ratios = [bucket.ratio for bucket in compared_buckets]
-        column = Column(f"{name}: error_ratio", ratios)
-        items.append(Points(name, labels, column, style, symbol=symbol, size=11))
+        ratio_column = Column(f"{name}: error_ratio", ratios)
+        items.append(Points(name, labels, ratio_column, style, symbol=symbol, size=11))
         all_ratios += ratios
     # The limits do not move with mu.
     lowest, highest = comparison.curve.ratio_limits
@@ -156,16 +160,16 @@ def average_by_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, Fl
     return distinct_sizes[indices].astype(np.float64), means[indices]
 
 
-def choose_indices(size: int) -> IntArray:
+def choose_indices(num_values: int) -> IntArray:
     """Choose at most `MAX_POINTS` indices, evenly spaced, both ends kept."""
-    return np.unique(np.round(np.linspace(0, size - 1, min(size, MAX_POINTS))).astype(np.int64))
+    return np.unique(np.round(np.linspace(0, num_values - 1, min(num_values, MAX_POINTS))).astype(np.int64))
 
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
     comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
-    _, uniform = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
+    _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
@@ -173,20 +177,20 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
         (
-            Curve(UNIFORM_WEIGHTS, sizes, uniform, UNIFORM_STYLE),
+            Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
             Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
-        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform},
+        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
     )
 
 
-def plot_skew(comparison: WeightComparison, free: FloatArray) -> Plot:
-    """Plot the share of a task's weight that moves to other users, per distinct size; ``free`` is the optimum's."""
+def plot_skew(comparison: WeightComparison, free_skew: FloatArray) -> Plot:
+    """Plot the share of a task's weight that moves to other users, by size; ``free_skew`` is the optimum's."""
     items: list[Item] = []
     for name, weight_skew, style, symbol in (
         (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
-        ("Free weights", free, USER_OPTIMUM_STYLE, "diamond"),
+        ("Free weights", free_skew, USER_OPTIMUM_STYLE, "diamond"),
     ):
         sizes, means = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
         x, y = Column("users_of_task", sizes), Column(name, means)
@@ -194,7 +198,7 @@ def plot_skew(comparison: WeightComparison, free: FloatArray) -> Plot:
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
-        f"Free weights move up to {wording.percent(free.max())} of a task's weight to other users.",
+        f"Free weights move up to {wording.percent(free_skew.max())} of a task's weight to other users.",
         SIZE_AXIS,
         share_axis("weight moved to other users", number_format=".3p"),
         items,
@@ -233,15 +237,17 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
 def plot_exponents(solution: MultitaskSolution) -> Plot:
     """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
     comparison, curve = solution.comparison, solution.comparison.curve
-    exponents = Column("mu", curve.exponents)
-    items: list[Item] = [Curve("Total bound", exponents, Column("total_bound", curve.totals), WEIGHTS_STYLE)]
+    exponent_column = Column("mu", curve.exponents)
+    items: list[Item] = [
+        Curve("Total bound", exponent_column, Column("total_bound", curve.totals), WEIGHTS_STYLE)
+    ]
     if solution.optima is not None:
-        total = comparison.compare_total(solution.optima.choose(comparison.rule.fit))
-        optimum = Column("optimum", np.full(curve.exponents.shape, total))
-        items.append(Curve("Exact optimum of this kind", exponents, optimum, USER_OPTIMUM_STYLE))
+        relative_total = comparison.compute_relative_total(solution.optima.choose(comparison.rule.fit))
+        optimum_column = Column("optimum", np.full(curve.exponents.shape, relative_total))
+        items.append(Curve("Exact optimum of this kind", exponent_column, optimum_column, USER_OPTIMUM_STYLE))
     items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
-    total = comparison.compare_total(comparison.allocation)
-    items.append(Mark("Chosen μ", comparison.rule.exponent, total, SAMPLING_STYLE, "circle"))
+    relative_total = comparison.compute_relative_total(comparison.allocation)
+    items.append(Mark("Chosen μ", comparison.rule.exponent, relative_total, SAMPLING_STYLE, "circle"))
     limits = min(float(curve.totals.min()), 0.8) / 1.5, max(float(curve.totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
@@ -257,27 +263,32 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
 # --- users and their budget ---------------------------------------------------------------------------------
 
 
-def _list_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
+def _list_budget_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
     """Return name, key, use of the budget by users with a task, and style, of the chosen and of uniform weights."""
     has_task = comparison.tasks.graph.tasks_per_user > 0
     return tuple(
-        (name, key, allocation.budget_use[has_task] / comparison.problem.budget, style)
-        for name, key, allocation, style in (
+        (name, column_prefix, allocation.budget_uses[has_task] / comparison.problem.budget, style)
+        for name, column_prefix, allocation, style in (
             (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
             (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
         )
     )
 
 
-def plot_use(comparison: WeightComparison) -> Plot:
+def plot_budget_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
-    edges = np.linspace(0.0, 1.0, USE_BINS + 1)
+    bin_edges = np.linspace(0.0, 1.0, USE_BINS + 1)
     bars = []
-    for name, key, used_shares, style in _list_uses(comparison):
+    for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
-        shares = np.histogram(np.clip(used_shares, 0.0, 1.0), edges)[0] / used_shares.size
+        user_shares = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
         bars.append(
-            Bars(name, (edges[:-1] + edges[1:]) / 2.0, Column(f"{key}_share_of_users", shares), style)
+            Bars(
+                name,
+                (bin_edges[:-1] + bin_edges[1:]) / 2.0,
+                Column(f"{column_prefix}_share_of_users", user_shares),
+                style,
+            )
         )
     return Plot(
         "many-tasks-use",
@@ -287,16 +298,18 @@ def plot_use(comparison: WeightComparison) -> Plot:
         share_axis("share of users", (0.0, 1.02), number_format=".3p"),
         bars,
         comparison.tasks.disclosure,
-        {"used_from": edges[:-1], "used_to": edges[1:]},
+        {"used_from": bin_edges[:-1], "used_to": bin_edges[1:]},
     )
 
 
 def plot_users(comparison: WeightComparison) -> Plot:
     """Plot the mean share of the budget used over the user's number of tasks."""
-    counts, curves = comparison.tasks.graph.tasks_per_user, []
-    for name, key, used_shares, style in _list_uses(comparison):
-        tasks, means = average_by_size(counts[counts > 0], used_shares)
-        curves.append(Curve(name, Column("tasks_of_user", tasks), Column(f"{key}_used", means), style))
+    tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
+    for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
+        num_tasks, means = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
+        curves.append(
+            Curve(name, Column("tasks_of_user", num_tasks), Column(f"{column_prefix}_used", means), style)
+        )
     return Plot(
         "many-tasks-users",
         "Who uses it",
@@ -312,14 +325,14 @@ def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
     epsilons = np.geomspace(0.01, 20.0, 40)
     budgets = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
-    exact = np.array([budget.exact_budget for budget in budgets])
-    sufficient = np.array([budget.sufficient_budget or np.nan for budget in budgets])
-    return {"epsilon": epsilons, "exact_beta": exact, "paper_beta": sufficient}
+    exact_budgets = np.array([budget.exact_budget for budget in budgets])
+    sufficient_budgets = np.array([budget.sufficient_budget or np.nan for budget in budgets])
+    return {"epsilon": epsilons, "exact_beta": exact_budgets, "paper_beta": sufficient_budgets}
 
 
 def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) -> Plot:
     """Plot beta over epsilon; ``columns`` are those of `build_budget_columns`."""
-    epsilons, exact, paper = columns.values()
+    epsilons, exact_budgets, paper_budgets = columns.values()
     return Plot(
         "many-tasks-budget",
         "User budget against the privacy budget",
@@ -327,8 +340,8 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
         Axis("privacy budget ε", "", (0.01, 20.0)),
         Axis("user budget β"),
         (
-            Curve("Exact", epsilons, exact, WEIGHTS_STYLE),
-            Curve("Paper's sufficient β", epsilons, paper, USER_OPTIMUM_STYLE, dash="dash"),
+            Curve("Exact", epsilons, exact_budgets, WEIGHTS_STYLE),
+            Curve("Paper's sufficient β", epsilons, paper_budgets, USER_OPTIMUM_STYLE, dash="dash"),
             Mark("Now", epsilon, beta, WEIGHTS_STYLE),
         ),
         Disclosure.PUBLIC,
@@ -341,10 +354,10 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
 
 def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
     """Plot sizes, estimates and their replacements, for at most `MAX_POINTS` tasks, small to large."""
-    order = np.argsort(tasks.graph.task_sizes, kind="stable")
-    indices = order[choose_indices(order.size)]
+    task_order = np.argsort(tasks.graph.task_sizes, kind="stable")
+    indices = task_order[choose_indices(task_order.size)]
     sizes = tasks.graph.task_sizes[indices].astype(np.float64)
-    estimates, usable = private_counts.estimates[indices], private_counts.usable_counts[indices]
+    estimates, usable_counts = private_counts.estimates[indices], private_counts.usable_counts[indices]
     floored_estimates = np.maximum(estimates, 1.0)
     return Plot(
         "many-tasks-counts",
@@ -357,26 +370,26 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
             Points(
                 "Estimate, at least 1", sizes, floored_estimates, SAMPLING_STYLE, symbol="x-thin-open", size=6
             ),
-            Points("Estimate + s, used", sizes, usable, WEIGHTS_STYLE, symbol="circle", size=6),
+            Points("Estimate + s, used", sizes, usable_counts, WEIGHTS_STYLE, symbol="circle", size=6),
         ),
         tasks.disclosure,
-        {"users_of_task": sizes, "estimate": estimates, "estimate_and_slack": usable},
+        {"users_of_task": sizes, "estimate": estimates, "estimate_and_slack": usable_counts},
     )
 
 
 def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
-    allocation, uniform = solution.comparison.allocation, solution.comparison.uniform_allocation
+    allocation, uniform_allocation = solution.comparison.allocation, solution.comparison.uniform_allocation
     sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
-    order = np.argsort(sizes, kind="stable")
-    num_left_out = max(order.size - max_rows, 0)
+    task_order = np.argsort(sizes, kind="stable")
+    num_left_out = max(task_order.size - max_rows, 0)
     if num_left_out:
-        order = np.concatenate((order[: max_rows // 2], order[-(max_rows - max_rows // 2) :]))
+        task_order = np.concatenate((task_order[: max_rows // 2], task_order[-(max_rows - max_rows // 2) :]))
     return {
-        "Task": order,
-        "Users": sizes[order],
-        "Weight, mean": np.sqrt(solution.budgets.exact_budget) * allocation.mean_weights[order],
-        "Weight against uniform": (allocation.mean_weights / uniform.mean_weights)[order],
-        "Error bound against uniform": (bounds / uniform.task_bounds)[order],
-        "Share of the total error": (bounds / bounds.sum())[order],
+        "Task": task_order,
+        "Users": sizes[task_order],
+        "Weight, mean": np.sqrt(solution.budgets.exact_budget) * allocation.mean_weights[task_order],
+        "Weight against uniform": (allocation.mean_weights / uniform_allocation.mean_weights)[task_order],
+        "Error bound against uniform": (bounds / uniform_allocation.task_bounds)[task_order],
+        "Share of the total error": (bounds / bounds.sum())[task_order],
     }, num_left_out

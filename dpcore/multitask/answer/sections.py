@@ -55,29 +55,32 @@ ALGORITHM_NAMES = {
 
 
 def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Describe the graph."""
+    """Describe the users, tasks and pairs in a line."""
     yield section.Note(words.describe_tasks(answer.solution))
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the total bound over mu, and weights against sizes."""
     shown_plots = answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
-    yield section.Figures(shown_plots, titled=True)
+    yield section.Figures(shown_plots, has_titles=True)
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
     solution, comparison = answer.solution, answer.solution.comparison
-    yield section.Figures((plots.plot_use(comparison), plots.plot_users(comparison)), titled=True)
+    yield section.Figures((plots.plot_budget_use(comparison), plots.plot_users(comparison)), has_titles=True)
     if num_idle := int((solution.tasks.graph.tasks_per_user == 0).sum()):
         yield section.Note(f"Without {wording.counted(num_idle, 'user')} who contribute to no task.")
-    yield section.Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), titled=True)
+    yield section.Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), has_titles=True)
     uses_data = answer.parameters.generator is None
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
-    names = (yield section.ItemNames("task")) if uses_data else None
+    item_names = (yield section.ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
-    if names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
-        columns = {"Name": [escape_formula(names[task]) for task in np.asarray(columns["Task"])], **columns}
+    if item_names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
+        columns = {
+            "Name": [escape_formula(item_names[task]) for task in np.asarray(columns["Task"])],
+            **columns,
+        }
     yield section.Table(
         columns,
         "Tasks with size, weight and error bound, smallest first",
@@ -97,12 +100,12 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[dict[str, object]]:
     """Tabulate each way of dividing the budget beside the optimum of its kind."""
-    kinds = {
+    optimum_kinds = {
         "problem (9)": ("weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
         "free weights": ("may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
     }
     rows: list[dict[str, object]] = []
-    for optimum_name, (users_text, fits) in kinds.items():
+    for optimum_name, (users_text, fits) in optimum_kinds.items():
         optimum, allocations = optima.by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in fits:
             allocations[words.name_sampling(comparison.sampling)] = comparison.sampling
@@ -111,13 +114,13 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
                 name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
                 allocations[f"{name}, {fit_text}"] = WeightRule(exponent, fit).allocate(comparison.problem)
         for name, allocation in (allocations | {f"Exact optimum, {optimum_name}": optimum}).items():
-            excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
+            relative_excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
             rows.append(
                 {
                     "Users of a task": users_text,
                     "Weights": name,
                     "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
-                    "Above the optimum of its kind": 100.0 * excess,
+                    "Above the optimum of its kind": 100.0 * relative_excess,
                     "Largest weight skew": 100.0 * compute_skew(allocation).max(),
                 }
             )
@@ -135,7 +138,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
     optima: Optima | None = yield search_optima(tasks, problem.loss)
     if optima is not None:
         yield section.Table(
-            (yield section.Cached(compare_with_optima, (comparison, optima), kept=4)),
+            (yield section.Cached(compare_with_optima, (comparison, optima), num_kept=4)),
             "Total error bounds beside the optimum of their kind",
             {
                 "Total bound": ("%.3f", "1 is the optimum."),
@@ -143,9 +146,9 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
                 "Largest weight skew": ("%.1f %%", "Weight that moves to other users."),
             },
         )
-        free = compute_skew(optima.user_task_optimum)
-        optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
-        yield section.Figures(optimum_plots, titled=True)
+        free_skew = compute_skew(optima.user_task_optimum)
+        optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free_skew)
+        yield section.Figures(optimum_plots, has_titles=True)
         yield "Free weights favour users with few tasks: a bias if they differ, which no bound counts."
         yield section.Label()
     yield from standard.show_other_solver(
@@ -174,12 +177,18 @@ def simulate_counts(
         The counts, and the weights on what is left of the budget: from n_hat + s (equation 18), and from n_hat alone,
         at least 1.
     """
-    share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
+    count_share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
     covered_share = COVERED_SHARE if parameters.count_covers else 0.0
-    counts = release_counts(tasks.graph, budget * share, parameters.count_max_tasks, rng, covered_share)
-    problem = TaskProblem(tasks.graph, budget * (1.0 - share), parameters.loss)
-    without_slack = parameters.rule.allocate(problem, np.maximum(counts.estimates, 1.0))
-    return counts, parameters.rule.allocate(problem, counts.usable_counts), without_slack
+    private_counts = release_counts(
+        tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share
+    )
+    problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
+    allocation_without_slack = parameters.rule.allocate(problem, np.maximum(private_counts.estimates, 1.0))
+    return (
+        private_counts,
+        parameters.rule.allocate(problem, private_counts.usable_counts),
+        allocation_without_slack,
+    )
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -187,17 +196,19 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
-    arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
-    counts, *allocations = yield section.Cached(simulate_counts, arguments, kept=4)
+    simulation_arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
+    counts, *allocations = yield section.Cached(simulate_counts, simulation_arguments, num_kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
     loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
-    with_slack, without_slack = (
+    ratio_with_slack, ratio_without_slack = (
         compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable_counts)
     left_column = (
-        section.Numbers(words.build_count_numbers(counts, with_slack, without_slack, cost_factor)),
-        words.describe_counts(comparison, counts, slack_helps=with_slack <= 1.05 * without_slack),
+        section.Numbers(
+            words.build_count_numbers(counts, ratio_with_slack, ratio_without_slack, cost_factor)
+        ),
+        words.describe_counts(comparison, counts, slack_helps=ratio_with_slack <= 1.05 * ratio_without_slack),
     )
     yield section.Columns((left_column, (plots.plot_counts(tasks, counts),)))
     yield section.Label(after=":violet-badge[:material/casino: simulation: not a release]")
@@ -207,7 +218,7 @@ def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the exact and the sufficient beta."""
     parameters = answer.parameters
     budgets = compare_budgets(parameters.target)
-    columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), kept=8)
+    columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
     plot = plots.plot_budget(columns, parameters.epsilon, budgets.exact_budget)
     yield section.Columns(((words.describe_budgets(budgets),), (plot,)))
 
@@ -224,35 +235,55 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
     """
     experiment = result.experiment
     summaries = {panel: result.summarise(panel, is_relative) for panel in result.errors}
-    means = np.array([summary.mean for summary in summaries.values()])
+    means = np.array([summary.means for summary in summaries.values()])
     # All panels have one axis.
     if is_relative:
-        whiskers = np.nan_to_num([2.0 * summary.standard_error for summary in summaries.values()])
-        limits = float(np.nanmin(means - whiskers)) - 0.03, float(np.nanmax(means + whiskers)) + 0.03
-        axis = linear_axis("test error", limits, "1 = uniform")
+        whisker_lengths = np.nan_to_num([2.0 * summary.standard_errors for summary in summaries.values()])
+        limits = (
+            float(np.nanmin(means - whisker_lengths)) - 0.03,
+            float(np.nanmax(means + whisker_lengths)) + 0.03,
+        )
+        error_axis = linear_axis("test error", limits, "1 = uniform")
     else:
-        axis = Axis("test error", "RMSE", (float(np.nanmin(means)) / 1.15, float(np.nanmax(means)) * 1.15))
+        error_axis = Axis(
+            "test error", "RMSE", (float(np.nanmin(means)) / 1.15, float(np.nanmax(means)) * 1.15)
+        )
 
-    def plot_panel(number: int, algorithm: Algorithm, power: float) -> Plot:
+    def plot_panel(algorithm_number: int, algorithm: Algorithm, power: float) -> Plot:
         exponents, curves = np.array(experiment.exponents), []
         columns: dict[str, npt.ArrayLike] = {"mu": exponents}
         # Fewer epsilons than styles.
         for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
-            summary, suffix = summaries[algorithm, power, epsilon], f"epsilon_{wording.digits(epsilon)}"
-            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{suffix}"] = summary.mean
-            columns[f"standard_error_{suffix}"] = summary.standard_error
-            spread = np.nan_to_num(2.0 * summary.standard_error)
-            ends, name = (summary.mean - spread, summary.mean + spread), f"ε = {wording.entered(epsilon)}"
+            summary, column_suffix = (
+                summaries[algorithm, power, epsilon],
+                f"epsilon_{wording.digits(epsilon)}",
+            )
+            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{column_suffix}"] = summary.means
+            columns[f"standard_error_{column_suffix}"] = summary.standard_errors
+            whisker_lengths = np.nan_to_num(2.0 * summary.standard_errors)
+            whisker_ends, curve_name = (
+                (summary.means - whisker_lengths, summary.means + whisker_lengths),
+                f"ε = {wording.entered(epsilon)}",
+            )
             curves.append(
-                Curve(name, exponents, summary.mean, style, *ends, dash=dash, width=2.0, symbol=symbol)
+                Curve(
+                    curve_name,
+                    exponents,
+                    summary.means,
+                    style,
+                    *whisker_ends,
+                    dash=dash,
+                    width=2.0,
+                    symbol=symbol,
+                )
             )
         title = f"{ALGORITHM_NAMES[algorithm]}, a = {wording.entered(power)}"
         return Plot(
-            f"many-tasks-experiment-{number}-{wording.digits(power)}",
+            f"many-tasks-experiment-{algorithm_number}-{wording.digits(power)}",
             title,
             f"Test error against the exponent for {title}.",
             linear_axis("exponent μ", (-0.04, 1.04), named_ticks=plots.EXPONENT_TICKS),
-            axis,
+            error_axis,
             curves,
             Disclosure.PUBLIC,
             columns,
@@ -271,7 +302,7 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     for panel, errors in result.errors.items():
         if not np.isfinite(errors).any():
             continue
-        mean_errors = result.summarise(panel).mean
+        mean_errors = result.summarise(panel).means
         best_index = int(np.nanargmin(mean_errors))
         rows.append(
             {
@@ -289,10 +320,10 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
 
 def _format_gain(gain: Summary) -> str:
     """Format how much smaller the error is, with two standard errors."""
-    if not math.isfinite(gain.mean):
+    if not math.isfinite(gain.means):
         return "not reached"
-    spread = f" ± {2.0 * float(gain.standard_error):.4f}" if math.isfinite(gain.standard_error) else ""
-    return f"{'−' if gain.mean >= 0 else '+'}{abs(float(gain.mean)):.4f}{spread}"
+    spread_text = f" ± {2.0 * float(gain.standard_errors):.4f}" if math.isfinite(gain.standard_errors) else ""
+    return f"{'−' if gain.means >= 0 else '+'}{abs(float(gain.means)):.4f}{spread_text}"
 
 
 def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -306,22 +337,22 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         "Running",
         "Run",
         fields=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),
-        idle="It has not run yet; the defaults take ten seconds.",
+        idle_text="It has not run yet; the defaults take ten seconds.",
         shows_outdated=True,
         of_data=False,
     )
-    if result is not None and not result.num_done:
+    if result is not None and not result.num_runs_done:
         yield section.Note("Stopped before the first run was done.", "stop_circle")
     elif result is not None:
         is_relative = yield section.Choice(
             "relative", "Test error", {True: "Relative to uniform weights (μ = 0)", False: "As it is"}
         )
         for row in plot_errors(result, is_relative):
-            yield section.Figures(row, titled=True)
+            yield section.Figures(row, has_titles=True)
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
-        runs_text = f"{result.num_done:,} of {result.num_runs:,} runs"
+        runs_text = f"{result.num_runs_done:,} of {result.num_runs:,} runs"
         yield section.Note(f"{runs_text}; whiskers and ± are two standard errors.")
         yield section.Label(Disclosure.PUBLIC)
     yield section.PaperFigures(FIGURES)
@@ -364,15 +395,15 @@ def write_pair_weights(allocation: Allocation, label: str) -> str:
         allocation: The weights, on a graph.
         label: As in `write_task_weights`.
     """
-    graph, scales = allocation.problem.graph, allocation.user_scales
-    pieces = [f"# {label}\nuser,task,weight\n"]
+    graph, user_scales = allocation.problem.graph, allocation.user_scales
+    csv_pieces = [f"# {label}\nuser,task,weight\n"]
     for first in range(0, graph.num_pairs, ROWS_PER_PIECE):
-        piece = slice(first, first + ROWS_PER_PIECE)
-        users, tasks = graph.users[piece], graph.tasks[piece]
-        weights = allocation.task_weights[tasks] * scales[users]
-        rows = pd.DataFrame({"user": users, "task": tasks, "weight": weights})
-        pieces.append(rows.to_csv(header=False, index=False, lineterminator="\n"))
-    return "".join(pieces)
+        pair_slice = slice(first, first + ROWS_PER_PIECE)
+        users, tasks = graph.users[pair_slice], graph.tasks[pair_slice]
+        weights = allocation.task_weights[tasks] * user_scales[users]
+        weight_table = pd.DataFrame({"user": users, "task": tasks, "weight": weights})
+        csv_pieces.append(weight_table.to_csv(header=False, index=False, lineterminator="\n"))
+    return "".join(csv_pieces)
 
 
 def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv") -> str:
@@ -382,8 +413,10 @@ def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv"
         allocation: The weights.
         file_name: Where the CSV of `write_task_weights` will be.
     """
-    path, max_tasks = Path(__file__).with_name("weights.py"), count_tasks_per_user(allocation)
-    return render(path, allocation=allocation, rule=allocation.rule.name, k=max_tasks, file_name=file_name)
+    template_path, max_tasks = Path(__file__).with_name("weights.py"), count_tasks_per_user(allocation)
+    return render(
+        template_path, allocation=allocation, rule=allocation.rule.name, k=max_tasks, file_name=file_name
+    )
 
 
 def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -393,31 +426,36 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
         words.name_sampling(comparison.sampling): comparison.sampling,
     }
-    for name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
-        allocations[f"Exact optimum, {name}"] = optimum
-    name = yield section.Choice("download", "Which weights", {name: name for name in allocations})
-    allocation, label = allocations[name].with_budget(solution.budgets.exact_budget), answer.disclosure.label
+    for allocation_name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
+        allocations[f"Exact optimum, {allocation_name}"] = optimum
+    allocation_name = yield section.Choice(
+        "download", "Which weights", {allocation_name: allocation_name for allocation_name in allocations}
+    )
+    allocation, label = (
+        allocations[allocation_name].with_budget(solution.budgets.exact_budget),
+        answer.disclosure.label,
+    )
     if allocation.reads_graph:
         yield section.Note(
             ":material/warning: They depend on who contributes to what, so they are not private."
         )
-    code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
+    numpy_code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
     write_tasks = functools.partial(write_task_weights, allocation, label)
     write_pairs = functools.partial(write_pair_weights, allocation, label)
     yield section.Row(
         (
             section.File("Task weights (CSV)", "task_weights.csv", write_tasks),
             section.File("User-task weights (CSV)", "user_task_weights.csv", write_pairs),
-            section.File("Code (Python)", "apply_weights.py", lambda: code, Disclosure.PUBLIC),
+            section.File("Code (Python)", "apply_weights.py", lambda: numpy_code, Disclosure.PUBLIC),
         )
     )
-    pairs = solution.tasks.graph.num_pairs
-    size_text = f" (about {pairs * 32 / 1e6:,.0f} MB)" if pairs > LARGE_FILE else ""
+    num_pairs = solution.tasks.graph.num_pairs
+    size_text = f" (about {num_pairs * 32 / 1e6:,.0f} MB)" if num_pairs > LARGE_FILE else ""
     yield section.Note(
-        f"Label in both tables: *{label}*. {wording.counted(pairs, 'line')} of user-task weights{size_text}, "
+        f"Label in both tables: *{label}*. {wording.counted(num_pairs, 'line')} of user-task weights{size_text}, "
         "numbered from 0 as users and tasks first appear."
     )
-    yield f"```python\n{code}\n```"
+    yield f"```python\n{numpy_code}\n```"
 
 
 STUDIES: dict[str, section.Section] = {"Budget": show_budget, "Experiment": show_experiment}

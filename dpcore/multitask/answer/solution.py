@@ -89,7 +89,7 @@ class ExponentCurve:
 
     Attributes:
         exponents: mu, ascending from 0 to 1.
-        totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
+        relative_totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
         ratio_limits: Smallest and largest ratio of a task's bound to that at mu = 0, over all mu.
         weight_limits: Smallest and largest mean weight of a task in units of sqrt(beta), over all mu.
         uniform_allocation: The weights at mu = 0, which all is compared with, for a budget of 1.
@@ -120,18 +120,22 @@ class ExponentCurve:
 def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     """Compute the curve over all mu; the exponent of the rule does not matter."""
     problem = TaskProblem(tasks.graph, 1.0, loss)
-    uniform = rule.with_exponent(0.0).allocate(problem)
-    steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
-    exponents = np.linspace(0.0, 1.0, steps + 1)
-    totals, ratios, weights = [], [], []
+    uniform_allocation = rule.with_exponent(0.0).allocate(problem)
+    num_steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
+    exponents = np.linspace(0.0, 1.0, num_steps + 1)
+    relative_totals, extreme_ratios, extreme_weights = [], [], []
     for exponent in exponents:
         allocation = rule.with_exponent(float(exponent)).allocate(problem)
-        totals.append(compute_total_ratio(allocation, uniform))
-        task_ratios = allocation.task_bounds / uniform.task_bounds
-        ratios += [float(task_ratios.min()), float(task_ratios.max())]
-        weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
+        relative_totals.append(compute_total_ratio(allocation, uniform_allocation))
+        task_ratios = allocation.task_bounds / uniform_allocation.task_bounds
+        extreme_ratios += [float(task_ratios.min()), float(task_ratios.max())]
+        extreme_weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
     return ExponentCurve(
-        exponents, np.array(totals), (min(ratios), max(ratios)), (min(weights), max(weights)), uniform
+        exponents,
+        np.array(relative_totals),
+        (min(extreme_ratios), max(extreme_ratios)),
+        (min(extreme_weights), max(extreme_weights)),
+        uniform_allocation,
     )
 
 
@@ -153,9 +157,9 @@ class WeightComparison:
         tasks: Users and tasks.
         rule: The rule of the weights.
         allocation: The weights at the chosen mu.
-        sampling: Uniform sampling with the best number of tasks per user.
+        best_sampling: Uniform sampling with the best number of tasks per user.
         entered_sampling: With the person's number; None where none was entered.
-        curve: Over all mu.
+        exponent_curve: Over all mu.
     """
 
     tasks: Tasks
@@ -190,26 +194,32 @@ class WeightComparison:
         """Compute the skew of the weights: a pass over all pairs, which takes longer than the weights."""
         return compute_skew(self.allocation)
 
-    def compare_total(self, allocation: Allocation) -> float:
+    def compute_relative_total(self, allocation: Allocation) -> float:
         """Return the error bound of all tasks relative to uniform weights."""
         return compute_total_ratio(allocation, self.uniform_allocation)
 
     @property
     def recommendation(self) -> tuple[float, float]:
         """Return (mu, total): the entered mu if it is near-optimal, else the best."""
-        entered_total = self.compare_total(self.allocation)
+        entered_total = self.compute_relative_total(self.allocation)
         if entered_total <= (1.0 + NEAR_OPTIMAL_SHARE) * self.curve.best[1]:
             return self.rule.exponent, entered_total
         return self.curve.best
 
 
 def compare_weights(
-    tasks: Tasks, rule: WeightRule, max_tasks: int | None, curve: ExponentCurve, sampling: Allocation
+    tasks: Tasks,
+    rule: WeightRule,
+    max_tasks: int | None,
+    exponent_curve: ExponentCurve,
+    best_sampling: Allocation,
 ) -> WeightComparison:
     """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
-    problem = curve.uniform_allocation.problem
+    problem = exponent_curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
-    return WeightComparison(tasks, rule, rule.allocate(problem), sampling, entered_sampling, curve)
+    return WeightComparison(
+        tasks, rule, rule.allocate(problem), best_sampling, entered_sampling, exponent_curve
+    )
 
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
@@ -242,7 +252,7 @@ class Optima:
 def search_optima(tasks: Tasks, loss: Loss) -> Search:
     """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
 
-    def find(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
+    def find_optima(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
         problem = TaskProblem(tasks.graph, 1.0, loss)
         return Optima(
             find_best_task_weights(problem, TOLERANCE, lambda share: progress(0.7 * share), should_stop),
@@ -254,11 +264,11 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
     return Search(
         "optimum_job",
         (tasks.digest, loss),
-        find,
+        find_optima,
         "Solving",
         "Find the exact optima",
         "target",
-        idle="Not computed yet. Millions of pairs take seconds.",
+        idle_text="Not computed yet. Millions of pairs take seconds.",
         of_data=False,
     )
 
@@ -293,22 +303,24 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     """
     tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
     loss, rule = parameters.loss, parameters.rule
-    curve, sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
-    comparison = compare_weights(tasks, rule, parameters.max_tasks, curve, sampling)
+    curve, best_sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
+    comparison = compare_weights(tasks, rule, parameters.max_tasks, curve, best_sampling)
     return MultitaskSolution(parameters, comparison, compare_budgets(parameters.target))
 
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
     """Compute and compare weights, with the exact optima if a person has searched for them."""
     generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
-    source = (generator, parameters.graph_seed, None if generator else dataset)
-    tasks = yield Cached(load_tasks, source, kept=2)
-    curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), kept=8)
-    sampling = yield Cached(find_best_sampling, (tasks, loss), kept=4)
-    comparison = yield Cached(compare_weights, (tasks, rule, parameters.max_tasks, curve, sampling), kept=4)
-    budgets = yield Cached(compare_budgets, (parameters.target,), kept=32)
-    optima: SearchResult = yield search_optima(tasks, loss)
-    current_optima = optima.value if optima.stage is Stage.FINAL else None
+    graph_source = (generator, parameters.graph_seed, None if generator else dataset)
+    tasks = yield Cached(load_tasks, graph_source, num_kept=2)
+    curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
+    best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
+    comparison = yield Cached(
+        compare_weights, (tasks, rule, parameters.max_tasks, curve, best_sampling), num_kept=4
+    )
+    budgets = yield Cached(compare_budgets, (parameters.target,), num_kept=32)
+    optima_search: SearchResult = yield search_optima(tasks, loss)
+    current_optima = optima_search.value if optima_search.stage is Stage.FINAL else None
     return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))
 
 
@@ -339,17 +351,17 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
     }
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
-    def budget(epsilon: float) -> float:
+    def compute_budget(epsilon: float) -> float:
         return compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
-    def errors(epsilons: FloatArray) -> FloatArray:
-        budgets = np.array([budget(epsilon) for epsilon in epsilons.tolist()])
+    def compute_error_bounds(epsilons: FloatArray) -> FloatArray:
+        budgets = np.array([compute_budget(epsilon) for epsilon in epsilons.tolist()])
         return np.array([allocation.total_bound / budgets for allocation in allocations.values()])
 
     return MethodComparison(
         "Error bound of all tasks",
         tuple(allocations),
-        errors,
+        compute_error_bounds,
         sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
         provenance=tasks.disclosure,
     )

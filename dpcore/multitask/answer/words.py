@@ -48,10 +48,10 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
 def describe_tail_and_head(comparison: WeightComparison) -> str:
     """Describe the gain of the smallest and of the largest tasks under the weights; no full stop."""
     has_fifths = len(comparison.buckets) == 5
-    tail, head = (
+    tail_text, head_text = (
         ("The tail fifth of tasks", "the head") if has_fifths else ("The smallest task", "the largest")
     )
-    return f"{tail} {_describe_gain(comparison.buckets[0])}, {head} {_describe_gain(comparison.buckets[-1])}"
+    return f"{tail_text} {_describe_gain(comparison.buckets[0])}, {head_text} {_describe_gain(comparison.buckets[-1])}"
 
 
 def _describe_gain(bucket: Bucket) -> str:
@@ -90,10 +90,10 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     """Build the exponent, its gain, and the use of the budget."""
     allocation, budgets = solution.comparison.allocation, solution.budgets
     exponent, ratio = solution.comparison.recommendation
-    used_shares = allocation.budget_use[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
-    used_share, clipped_share = float(used_shares.mean()), allocation.share_clipped
+    used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
+    used_share, clipped_share = float(used_shares.mean()), allocation.clipped_user_share
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
-    gain, beta = budgets.weight_gain, budgets.exact_budget
+    weight_gain, exact_budget = budgets.weight_gain, budgets.exact_budget
     return (
         Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
         Number(
@@ -109,10 +109,10 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
             "User budget β",
-            wording.number(beta),
-            "exact" if gain is None else f"weights {format_factor(gain)} the paper's",
+            wording.number(exact_budget),
+            "exact" if weight_gain is None else f"weights {format_factor(weight_gain)} the paper's",
             "The most that a user's squared weights may sum to.",
-            beta,
+            exact_budget,
             key="user_budget",
         ),
     )
@@ -133,7 +133,7 @@ def write_detail(solution: MultitaskSolution) -> str:
     comparison, exponent, sentences = solution.comparison, solution.comparison.rule.exponent, []
     best_exponent, ratio = comparison.recommendation
     if best_exponent != exponent:
-        factor_text = format_factor(comparison.compare_total(comparison.allocation) / ratio)
+        factor_text = format_factor(comparison.compute_relative_total(comparison.allocation) / ratio)
         sentences.append(
             f"Figure and code are for your μ = {format_exponent(exponent)}: {factor_text} the total bound."
         )
@@ -145,9 +145,9 @@ def write_detail(solution: MultitaskSolution) -> str:
         gain_text = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
         sentences.append(f"The exact optimum would gain {gain_text}.")
     if comparison.rule.fit.clips_nobody:
-        inflation = wording.number(compute_inflation(comparison))
+        inflation_text = wording.number(compute_inflation(comparison))
         sentences.append(
-            f"c = {inflation} **depends on who contributed to which task**, so it is not private."
+            f"c = {inflation_text} **depends on who contributed to which task**, so it is not private."
         )
     if comparison.problem.loss is Loss.CONVEX:
         sentences.append("For convex losses only the total is a bound.")
@@ -169,39 +169,41 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
     (best_exponent, best_total), problem = comparison.curve.best, comparison.problem
-    skew, sizes = comparison.weight_skew, problem.task_sizes
-    average_variation = float(sizes @ skew / sizes.sum())
+    weight_skew, sizes = comparison.weight_skew, problem.task_sizes
+    mean_skew = float(sizes @ weight_skew / sizes.sum())
     return facts | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.sampling),
         "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
-        "Weight skew": f"of a task's weight, {wording.percent(average_variation)} moves to users with few tasks, "
-        f"{wording.percent(float(skew.max()))} at worst."
-        if skew.max() > 1e-12
+        "Weight skew": f"of a task's weight, {wording.percent(mean_skew)} moves to users with few tasks, "
+        f"{wording.percent(float(weight_skew.max()))} at worst."
+        if weight_skew.max() > 1e-12
         else "none: within a task all users weigh the same.",
     }
 
 
 def format_sizes(bucket: Bucket) -> str:
     """Format the sizes of a bucket: ``27 to 612``, or one number."""
-    low, high = wording.number(bucket.smallest_size), wording.number(bucket.largest_size)
-    return low if low == high else f"{low} to {high}"
+    smallest_text, largest_text = wording.number(bucket.smallest_size), wording.number(bucket.largest_size)
+    return smallest_text if smallest_text == largest_text else f"{smallest_text} to {largest_text}"
 
 
 def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> str:
     """Describe a uniform sampling."""
     return (
         f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
-        f"{format_change(comparison.compare_total(sampling))} against uniform weights (underestimated)."
+        f"{format_change(comparison.compute_relative_total(sampling))} against uniform weights (underestimated)."
     )
 
 
 def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
     """List the certificates by the paper's measure, and of the exact optima where they are known."""
     exponent, optima = solution.comparison.rule.exponent, solution.optima
-    average = certify_on_average(solution.comparison.problem, exponent)
-    proofs = [(f"μ = {format_exponent(exponent)} by the paper's measure", average, "Closed form.")]
+    average_certificate = certify_on_average(solution.comparison.problem, exponent)
+    proofs = [
+        (f"μ = {format_exponent(exponent)} by the paper's measure", average_certificate, "Closed form.")
+    ]
     for name, optimum in {} if optima is None else optima.by_name.items():
         assert optimum.certificate is not None
         proofs.append((f"Exact optimum, {name}", optimum.certificate, optimum.stop_reason))
@@ -222,7 +224,7 @@ def describe_tasks(solution: MultitaskSolution) -> str:
 def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tuple[Line, ...]:
     """Summarise users and tasks for a report; ``dataset`` is None if they were generated."""
     graph, disclosure = solution.tasks.graph, solution.tasks.disclosure
-    counts = {
+    counts_by_name = {
         "Users of the graph": graph.num_users,
         "Tasks": graph.num_tasks,
         "Pairs of a user and a task": graph.num_pairs,
@@ -230,9 +232,11 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
         "Users of the median task": float(np.median(graph.task_sizes)),
         "Tasks of the busiest user": int(graph.tasks_per_user.max()),
     }
-    generated = (Line("Data", "generated users and tasks", disclosure),)
-    lines = (Line(name, wording.number(count), disclosure, number=count) for name, count in counts.items())
-    return (*(generated if dataset is None else summarise_dataset(dataset)), *lines)
+    generated_lines = (Line("Data", "generated users and tasks", disclosure),)
+    lines = (
+        Line(name, wording.number(count), disclosure, number=count) for name, count in counts_by_name.items()
+    )
+    return (*(generated_lines if dataset is None else summarise_dataset(dataset)), *lines)
 
 
 def write_methods(solution: MultitaskSolution) -> Methods:
@@ -255,7 +259,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule="It brings that bound to within 5 % of its least; task sizes are treated as public.",
-        subject="The exponent",
+        subject_text="The exponent",
     )
 
 
@@ -263,13 +267,13 @@ def write_methods(solution: MultitaskSolution) -> Methods:
 
 
 def build_count_numbers(
-    counts: PrivateCounts, with_slack: float, without_slack: float, cost_factor: float
+    counts: PrivateCounts, ratio_with_slack: float, ratio_without_slack: float, cost_factor: float
 ) -> tuple[Number, ...]:
     """Build the cost of private counts: total bounds relative to that with exact sizes, and the slack."""
-    of_exact = "of that with exact sizes"
+    ratio_note = "of that with exact sizes"
     return (
-        Number("Total bound with n̂ + s", f"{wording.number(with_slack)}×", of_exact),
-        Number("With n̂ alone, at least 1", f"{wording.number(without_slack)}×", of_exact),
+        Number("Total bound with n̂ + s", f"{wording.number(ratio_with_slack)}×", ratio_note),
+        Number("With n̂ alone, at least 1", f"{wording.number(ratio_without_slack)}×", ratio_note),
         Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
         Number("Slack s", wording.counted(counts.slack, "user")),
     )
@@ -294,12 +298,13 @@ def describe_counts(comparison: WeightComparison, counts: PrivateCounts, slack_h
 
 def describe_budgets(budgets: BudgetComparison) -> str:
     """Describe exact and sufficient beta in a table and a sentence."""
-    gain, paper_row = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
-    if budgets.sufficient_budget is not None and gain is not None:
-        paper_row = f"{wording.number(budgets.sufficient_budget, 4)} | {1.0 / gain:.3f} | {gain**2:.3f}×"
+    weight_gain, paper_row_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
+    if budgets.sufficient_budget is not None and weight_gain is not None:
+        budget_text = wording.number(budgets.sufficient_budget, 4)
+        paper_row_text = f"{budget_text} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}×"
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
-        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row} |\n\n"
+        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row_text} |\n\n"
         f"All releases are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its "
         "sensitivity."
     )

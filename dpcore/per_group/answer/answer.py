@@ -21,8 +21,8 @@ from dpcore.code.forms import (
     one_group_column,
 )
 from dpcore.common import wording
-from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
+from dpcore.common.programs import choose_library
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.data import group_pairs
@@ -39,7 +39,7 @@ from dpcore.per_group.answer.solution import (
     solve,
     solve_by_distribution,
 )
-from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error
+from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error, name_norm
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
 from dpcore.per_group.selection import SelectedVector
@@ -70,7 +70,9 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | No
         is_scaled, norm = vector.rule is VectorRule.RADIAL, round_up(vector.max_norm)
         name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
         forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "scaled": is_scaled}))
-    return build_forms(parameters.epsilon, _base_options(parameters, dataset, solution.value_column), forms)
+    base = _base_options(parameters, dataset, solution.value_column)
+    library = choose_library(parameters.program, parameters.mechanism)
+    return build_forms(parameters.epsilon, base, forms, library)
 
 
 def write_private_forms(
@@ -82,7 +84,10 @@ def write_private_forms(
     base = _base_options(parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else "")
     form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     return build_forms(
-        parameters.epsilon if epsilon is None else epsilon, base | {"disclosure": private_pair.facts}, [form]
+        parameters.epsilon if epsilon is None else epsilon,
+        base | {"disclosure": private_pair.facts},
+        [form],
+        choose_library(parameters.program, parameters.mechanism),
     )
 
 
@@ -157,7 +162,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     return Methods(
         guarantee=f"{guarantee} {groups}",
         sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.mechanism.value)} "
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.kind.value)} "
         "was added in every group.",
         disclosure=dataset.provenance,
         empty_sentence="" if sentences else no_release,
@@ -174,17 +179,13 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         groups = wording.counted(vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
     bound = wording.number(round_up(vector.max_norm), 6)
-    sentence = f"What one user contributes to all groups was bounded in {_name_norm(p)} norm by {bound}"
+    sentence = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {bound}"
     return f"{sample_sentence}{sentence}{_describe_noise(p, format_error(p, vector.error))}"
 
 
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
-    noise = cite_noise(p.mechanism.value)
+    noise = cite_noise(p.noise.kind.value)
     return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
-
-
-def _name_norm(parameters: PerGroupParameters) -> str:
-    return "L1" if parameters.mechanism is NoiseKind.LAPLACE else "L2"
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
@@ -217,14 +218,15 @@ def build_answer(
         InvalidInput: The data have no groups, or do not fit the question.
 
     Examples:
-        The largest user has one row in each of two groups, so the error is the noise alone: √2 · 2 / ε.
+        The largest user has one row in each of two groups, so the error is the noise alone, which is whole in OpenDP:
+        √(2 p) / (1 − p) with p = e^(−ε / 2).
 
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> visits = pd.DataFrame({"user": list("aabc"), "shop": list("xyxy")})
         >>> answer = ss.group_bounds(visits, user="user", group="shop", epsilon=10)
         >>> print(answer.headline, round(answer.error, 3))
-        Keep at most 2 groups of each user, and 1 row in each. 0.283
+        Keep at most 2 groups of each user, and 1 row in each. 0.117
     """
     if solution is None:
         solution = choose_pair(dataset, parameters)
@@ -266,7 +268,12 @@ def build_answer(
         )
     release = f"{parameters.statistic.value} per group"
     return add_choice(
-        answer, dataset, release, lambda: _list_details(solution), data=facts, left_out=NOT_COMPARED
+        answer,
+        dataset,
+        release,
+        lambda: _list_details(solution),
+        data_entries=facts,
+        omitted_names=NOT_COMPARED,
     )
 
 
@@ -309,7 +316,7 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
     details |= {"error": choice.error, **certificate}
     if pair is not None and not is_integer:
         details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
-    norm = _name_norm(solution.parameters)
+    norm = name_norm(solution.parameters)
     for name, vector in (("cap", solution.cap), ("scaling", solution.radial)):
         if vector is not None:
             details[name] = {
@@ -386,7 +393,7 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
     short = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
     if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > short):
-        solution = yield Cached(choose_pair, (dataset, parameters), kept=8)
+        solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
     yield Cached(check, (dataset, parameters))
     state: SearchResult = yield Search(
@@ -394,8 +401,8 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
         parameters,
         lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
         "Looking for the best pair",
-        heavy=num_pairs >= HEAVY,
-        doing_at={Stage.EARLIER: "The answer for the settings before"},
+        is_heavy=num_pairs >= HEAVY,
+        progress_text_at={Stage.EARLIER: "The answer for the settings before"},
     )
     return state
 
@@ -408,11 +415,14 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound on a user's whole vector."""
     if "per-group-norm" not in answer.plots:
-        yield Note("Only rows, users and sums of amounts of at least 0 have it.", "info")
+        note = "Only rows, users and sums of amounts of at least 0 have it."
+        if not answer.parameters.has_vectors:
+            note = f"{answer.parameters.program.value} has no such bound. OpenDP and plain Python have it."
+        yield Note(note, "info")
         return
     yield (
         "Instead of dropping groups at random, cut all groups of a user at *one level*, or *scale* them alike. For "
-        "every pair there is a level that errs no more in any group."
+        "every pair there is a level that errs no more in any group, with the same noise."
     )
     yield answer.plots["per-group-norm"]()
 

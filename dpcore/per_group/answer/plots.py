@@ -21,7 +21,7 @@ from dpcore.per_group.answer.solution import (
     PairSolution,
     PerGroupSolution,
 )
-from dpcore.per_group.answer.words import OBJECTIVES, format_error
+from dpcore.per_group.answer.words import OBJECTIVES, format_error, name_norm
 from dpcore.per_group.means import error_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -127,7 +127,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     assert solution.cap is not None
     assert solution.radial is not None
     errors = np.r_[cap, radial, pair_error]
-    norm = "L1" if solution.parameters.delta is None else "L2"
+    norm = name_norm(solution.parameters)
     name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
     x, of_cap, of_scaling = map(
         Column, ("max_norm", "error_of_cap", "error_of_scaling"), solution.norm_curves
@@ -292,7 +292,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, error_parts: Mapping
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
     without known error_parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    unit, noise = _name_error_unit(solution.parameters), solution.parameters.mechanism
+    unit, noise = _name_error_unit(solution.parameters), solution.parameters.noise.kind
     # The mean magnitude of noise of standard deviation 1.
     magnitude = noise.mean_magnitude / math.sqrt(noise.unit_variance)
     return Dots(

@@ -337,7 +337,7 @@ def solve(
         amount = choice.max_amount if statistic.is_integer else round_up(choice.max_amount)
         pair = evaluate(choice.max_groups, amount)
     progress(0.7)
-    if selection is None and statistic.is_non_negative:
+    if selection is None and statistic.is_non_negative and parameters.has_vectors:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
         cap = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
         radial = whole_vector.best_radial(problem)
@@ -347,7 +347,7 @@ def solve(
         own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
     if selection is not None:
-        vector = best_selected_vector(selection, should_stop)
+        vector = best_selected_vector(selection, should_stop) if parameters.has_vectors else None
         selected = error_map.evaluate(selection, pair, vector, tuner, should_stop)
     groups, amounts = error_map.choose_axes(problem, None if is_mean else pair, *map_size)
     # One point only, as each costs as much as a step of the search.

@@ -12,6 +12,8 @@ from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
 from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import (
@@ -60,6 +62,11 @@ def format_error(parameters: PerGroupParameters, error: float) -> str:
     return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)
 
 
+def name_norm(parameters: PerGroupParameters) -> str:
+    """Return the name of the norm of a user's whole vector that a bound on it bounds."""
+    return "L1" if parameters.vector_noise.kind is NoiseKind.LAPLACE else "L2"
+
+
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     """Return the assumptions of the answer, sentences without their full stop."""
     parameters = solution.parameters
@@ -71,12 +78,19 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
         groups = "Groups are selected by the users who keep them; groups that are not released count as 0"
         budget += ". Selection and noise share it"
         bounds += "; with scaling only the selection has a sample"
-    if parameters.statistic is Statistic.MEAN:
-        bounds += (
-            ". A mean comes from two sums per group, of the rows' distances from both ends of the range, and is "
-            "clamped to it"
+    elif parameters.program is Program.BIGQUERY:
+        groups = (
+            "The errors are those of groups that are released. BigQuery takes no list: it leaves out groups with few "
+            "users. *Private, Laplace* counts that"
         )
+    if parameters.statistic is Statistic.MEAN:
+        sums = "two sums per group, of the rows' distances from both ends of the range"
+        if parameters.splits_means:
+            sums = "a sum and a number of rows per group, which share the budget"
+        bounds += f". A mean comes from {sums}, and is clamped to the range"
         errors = f"In the errors {APPROXIMATE_MEANS}"
+    if parameters.program is Program.TUMULT:
+        errors += ". Tumult chooses by a hash, the same in every run: more runs do not average that out"
     sentences = [
         f"Neighbouring data sets: {parameters.neighbours.value}",
         groups,
@@ -206,11 +220,11 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
     if parameters.num_groups is None and not is_selected:
         return standard.warn_of_leak(
             "the groups and the pair were",
-            remedy="Enter how many groups are on a public list, or select groups privately (*More settings*).",
+            remedy_text="Enter how many groups are on a public list, or select groups privately (*More settings*).",
         )
     if parameters.statistic.is_non_negative and not is_selected:
         return standard.warn_of_leak("this pair was")
-    return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
+    return standard.warn_of_leak("this pair was", remedy_text="Choose it without these data.")
 
 
 def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCounts | None:
@@ -228,16 +242,21 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    return standard.write_range(*solution.near_optimal, "group", objective="", other_bound=amount_text)
+    return standard.write_range(*solution.near_optimal, "group", objective="", other_bound_text=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     """Build the facts behind the pair, one sentence each."""
     if isinstance(solution, DistributionSolution):
         search_text = solution.choice.stop_reason.partition(". ")[0]
-        return {"What is approximate": APPROXIMATE, "How it was found": f"{search_text}."}
+        return {
+            "Noise": _describe_noise(solution.parameters),
+            "What is approximate": APPROXIMATE,
+            "How it was found": f"{search_text}.",
+        }
     parameters, pair, selected = solution.parameters, solution.pair, solution.selected
-    facts = {} if selected is None else _list_selection_facts(solution, selected)
+    facts = {"Noise": _describe_noise(parameters)}
+    facts |= {} if selected is None else _list_selection_facts(solution, selected)
     if (split := solution.error_parts) is not None:
         shares = (wording.percent(part / split.total) for part in astuple(split))
         names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
@@ -262,7 +281,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             " and are clamped, which no error counts",
         )
     if solution.is_mean:
-        facts[noise_error.NAME] = _describe_users(solution)
+        facts[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
     for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
         if compared_pair is not None:
             groups, amount = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
@@ -280,6 +299,32 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             f"50{wording.PERCENT} higher."
         )
     return facts | {"Choose privately offers": offer}
+
+
+def _describe_noise(parameters: PerGroupParameters) -> str:
+    is_big_query = parameters.program is Program.BIGQUERY
+    text = describe_program(
+        parameters.program,
+        parameters.mechanism,
+        parameters.epsilon if is_big_query else parameters.amount_epsilon,
+        parameters.delta,
+        of_counts=parameters.statistic in (Statistic.ROWS, Statistic.USERS),
+        num_aggregates=2 if parameters.statistic is Statistic.MEAN else 1,
+    )
+    is_halved = parameters.splits_means and parameters.noise.kind is NoiseKind.LAPLACE and not is_big_query
+    if parameters.statistic is Statistic.MEAN and is_halved:
+        text += " Sums and numbers of rows get half of ε each."
+    return text
+
+
+_PROGRAM_SELECTIONS = {
+    Program.OPENDP: "OpenDP itself compares one noisy count, with all of ε, with a threshold.",
+    Program.PIPELINEDP: "PipelineDP itself gives half of ε and all of δ to the selection, or half of δ beside Gaussian "
+    "noise.",
+    Program.TUMULT: "Tumult itself gives half of ε and all of δ to the selection.",
+    Program.BIGQUERY: "BigQuery has this selection.",
+}
+"""How a library selects groups where it is left to it."""
 
 
 def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
@@ -306,10 +351,11 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
         rule = "one level" if vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
             f"error {format_error(parameters, vector.error)} with {rule}; only the selection keeps "
-            f"{wording.counted(vector.max_groups, 'group')} of each user. Best of {wording.number(vector.evaluations)} "
-            "settings, without a proof."
+            f"{wording.counted(vector.max_groups, 'group')} of each user. "
+            f"Best of {wording.number(vector.num_evaluations)} settings, without a proof."
         )
-    return facts | {"Programs": "are written for public lists of groups only."}
+    own_selection = _PROGRAM_SELECTIONS.get(parameters.program, "")
+    return facts | {"Programs": f"are written for public lists of groups only. {own_selection}".strip()}
 
 
 def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:

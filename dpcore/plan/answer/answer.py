@@ -17,6 +17,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import choose_library
 from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -40,7 +41,7 @@ def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tup
     budget = solution.budget
     if budget.mechanism is NoiseKind.LAPLACE:
         epsilons = np.geomspace(*limits, 61)
-        return epsilons, epsilons**-2.0
+        return epsilons, budget.full_v * (budget.epsilon / epsilons) ** 2
     # From amount to epsilon, one call of OpenDP each (2 ms), and not back, which is a search. mu^2 = 20 is about
     # epsilon = 30.
     plan_amount = 1.0 / budget.full_v
@@ -127,7 +128,7 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
     curves = yield Cached(
-        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), kept=8
+        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), num_kept=8
     )
     solution = yield Cached(solve, (dataset, parameters, curves))
     return SearchResult(solution)
@@ -222,7 +223,8 @@ def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | No
     """Write the programs of the plan; None if no program can apply a bound."""
     with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
         if program := make_program(dataset, solution.parameters, solution.lines, solution.budget):
-            return CodeChoice((("Plan", program),))
+            library = choose_library(solution.parameters.program, solution.parameters.mechanism)
+            return CodeChoice((("Plan", program),), library)
     return None
 
 

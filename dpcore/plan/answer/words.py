@@ -11,6 +11,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
+from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
 from dpcore.plan.parameters import LineStatistic, Objective
@@ -18,7 +19,8 @@ from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
-    "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
+    "shares, bounds and relative errors were",
+    remedy_text="Plan on public or older data, or on a private copy.",
 )
 MAX_LINES_IN_TEXT = 3
 TINY_SHARE = 1e-4
@@ -176,14 +178,18 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
             sentences[f"{wording.capital(line.line.label)} without any noise"] = (
                 f"its error is {wording.number(floor)}, and {wording.number(line.target_error)} is wanted."
             )
-    sentences["Noise"] = f"as {solution.parameters.program.value} draws it."
-    if solution.budget.mechanism is NoiseKind.GAUSSIAN:
+    budget, parameters = solution.budget, solution.parameters
+    account_as = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
+    has_counts = any(line.planned.unit in ("users", "rows") for line in solution.lines)
+    sentences["Noise"] = describe_program(
+        account_as, parameters.mechanism, budget.epsilon, budget.delta, of_counts=has_counts
+    )
+    if budget.mechanism is NoiseKind.GAUSSIAN:
         sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
-        if all(line.statistic is not LineStatistic.QUANTILE for line in solution.lines):
+        if not budget.is_exact and not budget.has_quantile:
             exact_text, program_text = (
-                wording.number(epsilon, 4)
-                for epsilon in (solution.budget.exact_epsilon, solution.budget.epsilon)
+                wording.number(epsilon, 4) for epsilon in (budget.exact_epsilon, budget.epsilon)
             )
             sentences["ε really spent"] = (
                 f"{exact_text} by an exact account, {program_text} by the program's."
@@ -243,7 +249,8 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     """Describe the plan, line by line."""
     parameters = solution.parameters
     names = ", ".join(line.label for line in solution.lines)
-    noise = "Laplace noise [@dwork2006]" if parameters.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
+    budget = solution.budget
+    noise = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
     outcomes = [
         ", and 0 was published" if line.is_dropped else f" under a bound of {wording.number(line.bound, 6)}"
         for line in solution.lines
@@ -256,10 +263,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     release_text = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
-        guarantee=write_guarantee(release_text, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
+        guarantee=write_guarantee(release_text, budget.epsilon, NEIGHBOURS, budget.delta or 0.0),
         sentences=f"{sentence}: {shares_text}.",
         public_sentences=f"{sentence}.",
         disclosure=dataset.provenance,
         rule=RULES[parameters.objective],
-        subject="The division",
+        subject_text="The division",
     )

@@ -19,6 +19,7 @@ from dpcore.private_choice.answer.words import error_name
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import EPSILONS, PrivateSolution, solve
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters
+from dpcore.private_choice.release_bounds import SelectionRequest
 
 FLOOR = 1e-5
 """Lower costs are shown as this one."""
@@ -56,6 +57,7 @@ def build_methods(
     solution: PrivateSolution,
     selections: Sequence[tuple[BoundPurpose, PrivateChoice]] = (),
     ledger: Ledger | None = None,
+    total_epsilon: float | None = None,
 ) -> Methods | None:
     """Write the methods section of the latest number that was drawn, or of the best one on a release in use.
 
@@ -65,11 +67,12 @@ def build_methods(
         solution: What either way costs.
         selections: Numbers drawn so far from the data behind it, oldest first.
         ledger: What all draws on these cost.
+        total_epsilon: The total that the budgets of choice and release are shares of; None if none was entered.
     """
     p, name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
     latest = next((choice for number, choice in reversed(selections) if number is p.purpose), None)
     if latest is not None:
-        return _describe_draw(name, latest, _describe_rule(p), ledger or Ledger())
+        return _describe_draw(name, latest, _describe_rule(p), ledger or Ledger(), total_epsilon)
     if solution.data.release is None:
         return None
     return Methods(
@@ -79,15 +82,22 @@ def build_methods(
         public_sentences="",
         disclosure=solution.data.provenance,
         rule=f"It {_describe_rule(p)}",
-        subject="The number",
+        subject_text="The number",
     )
 
 
-def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
+def _describe_draw(
+    number: str, latest: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
+) -> Methods:
     facts, spending = latest.facts, ""
+    if total_epsilon is not None:
+        spending = (
+            f" Both are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
+            "figures alone."
+        )
     if ledger.total is not None and len(ledger.releases) > 1:
         total = words.format_cost(ledger.total.epsilon, ledger.total.delta)
-        spending = f" All that was drawn from these data so far spent {total} together."
+        spending += f" All that was drawn from these data so far spent {total} together."
     return Methods(
         guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
@@ -98,7 +108,7 @@ def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger
         public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",
-        subject="The number",
+        subject_text="The number",
         choice_source=ChoiceSource.DRAWN,
     )
 
@@ -146,18 +156,22 @@ def build_answer(
         what it aims at.
     """
     solution = solve(dataset, parameters) if solution is None else solution
+    total_epsilon = parameters.epsilon if parameters.is_total_epsilon else None
+    facts = words.list_facts(solution)
+    if total_epsilon is not None:
+        facts["Budget"] = f"{SelectionRequest.from_parameters(parameters).describe_budget()}."
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
         assumptions=words.list_assumptions(dataset.disclosure, parameters),
         disclosure=dataset.provenance,
-        facts=words.list_facts(solution),
+        facts=facts,
         parameters=parameters,
         solution=solution,
         plots={"private-cost-epsilon": lambda: plot_over_epsilon(solution)},
-        make_methods=lambda: build_methods(solution),
-        setting=parameters.setting,
+        make_methods=lambda: build_methods(solution, total_epsilon=total_epsilon),
+        setting=solution.parameters.setting,
         # The number itself is drawn, and costs; here it is only said what that would cost.
         bound=lambda: None,
     )

@@ -18,7 +18,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Charge, ReleaseFacts
+from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
@@ -33,7 +33,8 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
+from dpcore.private_choice.answer.words import Selection, describe_spending, format_selection
+from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
@@ -44,6 +45,7 @@ from dpcore.private_choice.parameters import (
     NumberKind,
     OtherBound,
     PrivateParameters,
+    find_share,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -98,6 +100,9 @@ class SelectionSettings:
         margin: Of sums and counts, as for `PrivateParameters`.
         unit: What amounts per group are rounded to; None if it is not entered. Counts need none.
         highest_amount: Public maximum of an amount per group; likewise.
+        is_total_epsilon: True to take both budgets from the epsilon of the release, as `find_share` says; ``epsilon``
+            then has no meaning.
+        ledger: What was released from the data before, which takes from that total.
 
     Raises:
         InvalidInput: All problems at once.
@@ -108,6 +113,8 @@ class SelectionSettings:
     margin: float = 0.0
     unit: float | None = None
     highest_amount: float | None = None
+    is_total_epsilon: bool = False
+    ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -133,12 +140,33 @@ def build_request(
         The request; what it lacks; None if nothing is to be hidden, or nothing is released under the bound.
 
     Raises:
-        InvalidInput: Something that was entered is out of its range, or one bound is best whatever the data.
+        InvalidInput: Something that was entered is out of its range, one bound is best whatever the data, or too little
+            is left of a total epsilon.
     """
+    request = _build_request(card, dataset, settings)
+    if not settings.is_total_epsilon or not isinstance(request, SelectionRequest):
+        return request
+    total, neighbours = request.epsilon, request.problem.neighbours
+    shares = divide_budget(total, find_share(request.number), neighbours, settings.ledger or Ledger())
+    divided_card = replace(
+        card,
+        parameters=replace(card.parameters, epsilon=shares.release),
+        setting=None if card.setting is None else replace(card.setting, epsilon=shares.release),
+    )
+    request = _build_request(divided_card, dataset, replace(settings, epsilon=shares.selection))
+    assert isinstance(request, SelectionRequest)
+    return replace(request, total_epsilon=total)
+
+
+def _build_request(
+    card: Answer, dataset: Dataset, settings: SelectionSettings
+) -> SelectionRequest | MissingInput | None:
+    """Build the request with the epsilons of the card and of the settings."""
     card_parameters, release = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
     if isinstance(card_parameters, PrivateParameters):
-        return SelectionRequest.from_parameters(replace(card_parameters, selection_epsilon=epsilon))
+        parameters = replace(card_parameters, selection_epsilon=epsilon, is_total_epsilon=False)
+        return SelectionRequest.from_parameters(parameters)
     if isinstance(card_parameters, PerGroupParameters):
         return build_pair_request(card_parameters, settings)
     if release is None:
@@ -159,8 +187,8 @@ def build_request(
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Your data*) with the total of {wording.plain(release.column)} as the contribution (*More "
-                "about users*)."
+                f"again (*Your data*) with the total of {wording.plain(release.column_name)} as the contribution "
+                "(*More about users*)."
             )
         if card_parameters.highest_total is None:
             return HIGHEST_MISSING
@@ -168,10 +196,10 @@ def build_request(
             release, card_parameters.highest_total, epsilon, settings.margin
         )
     else:
-        parameters = PrivateParameters.from_release(
+        choice_parameters = PrivateParameters.from_release(
             release, selection_epsilon=epsilon, largest=largest, margin=settings.margin
         )
-        request = None if parameters is None else SelectionRequest.from_parameters(parameters)
+        request = None if choice_parameters is None else SelectionRequest.from_parameters(choice_parameters)
     if request is not None:
         return request
     if release.uses_values and release.statistic is Quantity.QUANTILE:
@@ -200,7 +228,7 @@ def build_pair_request(
             return UNIT_MISSING
         unit, limit = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    names = "epsilon", "statistic", "mechanism", "delta", "neighbours", "num_groups"
+    names = "epsilon", "statistic", "mechanism", "delta", "program", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT))
     return SelectionRequest.from_pair_problem(PrivatePairProblem(release, settings.epsilon, units, unit))
@@ -316,32 +344,19 @@ def build_answer(
     value_range = value_range or find_value_range(card, request.number)
     return Answer(
         headline=headline,
-        detail=describe_spending(selection, request, range_facts),
+        detail=describe_spending(selection.facts, request, range_facts),
         numbers=(number,),
         assumptions=(
             f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
             "The settings of the draw are public: none was read off these data",
-            "ε of the draw and ε of the release add up",
+            request.describe_budget(),
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
         code=build_code(selection, *code_arguments, value_range, range_facts, card.code),
-        choice=lambda: write_json(selection, request.number),
+        write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
-
-
-def describe_spending(
-    selection: Selection, request: SelectionRequest, range_facts: ReleaseFacts | None = None
-) -> str:
-    """Return the budget spent on the bound, on its range if that was selected, and on both with the release."""
-    total = selection.facts.epsilon + request.epsilon
-    sentence = f"The draw has spent {format_cost(selection.facts.epsilon)}"
-    if range_facts is not None:
-        total += range_facts.epsilon
-        sentence += f", that of the range {format_cost(range_facts.epsilon)}"
-    release_cost, total_cost = format_cost(request.epsilon, request.delta), format_cost(total, request.delta)
-    return f"{sentence}; the release adds {release_cost}: {total_cost} in all."
 
 
 def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
@@ -406,7 +421,7 @@ def build_code(
         delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
         value_range: Lowest and highest value of a mean.
         range_facts: The guarantee of that range, if it was selected.
-        card_code: The program of the card, which a quantile's bound takes up.
+        card_code: The program of the card, whose library opens, and which a quantile's bound takes up.
 
     Returns:
         The program; None for a range, for a mean without a range, and for a quantile of rows per user.
@@ -425,7 +440,7 @@ def build_code(
             return None
         program = card_code.forms[0][1]
         assert isinstance(program, Choice)
-        return CodeChoice(((name, replace(program, disclosure=facts, **bound_fields)),))
+        return CodeChoice(((name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
     base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
@@ -437,11 +452,18 @@ def build_code(
         if column := selection.column or forms.summed_column(dataset):
             name, quantity = "Clamp", Quantity.SUM
             bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
-    return forms.build_forms(epsilon, base, [(name, quantity, bound_fields)])
+    library = None if card_code is None else card_code.library
+    return forms.build_forms(epsilon, base, [(name, quantity, bound_fields)], library)
 
 
-def write_json(selection: Selection, number: NumberKind) -> str:
-    """Return the selection with its guarantee as JSON; nothing else in it depends on the data."""
+def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:
+    """Return the selection with its guarantee as JSON; nothing else in it depends on the data.
+
+    Args:
+        selection: What was selected.
+        number: What it is.
+        request: Tells the budget of the release, and the total that both are of; None if the release is not known.
+    """
     question: dict[str, Any]
     answer: dict[str, Any]
     if isinstance(selection, PrivateChoice):
@@ -457,6 +479,8 @@ def write_json(selection: Selection, number: NumberKind) -> str:
     else:
         question = to_values(selection.problem)
         answer = {"lower": selection.lower, "upper": selection.upper}
+    if request is not None:
+        question |= {"release_epsilon": request.epsilon, "total_epsilon": request.total_epsilon}
     return write_document(
         CHOICE_SCHEMA,
         question={"label": "public input", "number": NUMBER_NAMES[number], **question},

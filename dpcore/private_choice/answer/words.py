@@ -6,7 +6,7 @@ import math
 
 from dpcore.answer import Number
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up
 from dpcore.contributions import FloatArray
 from dpcore.per_group.answer.words import format_pair
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
@@ -16,6 +16,7 @@ from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
@@ -52,6 +53,24 @@ def format_selection(selection: Selection) -> str:
     if isinstance(selection, PrivateRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
     return choice.format_choice(selection)
+
+
+def describe_spending(
+    facts: ReleaseFacts, request: SelectionRequest, range_facts: ReleaseFacts | None = None
+) -> str:
+    """Say what was spent on a bound, on its range if that was selected, and what the release adds or has left."""
+    ledger = Ledger((facts, *(() if range_facts is None else (range_facts,)), request.release_facts))
+    total = ledger.total
+    assert total is not None
+    sentence = f"The draw has spent {format_cost(facts.epsilon)}"
+    if range_facts is not None:
+        sentence += f", that of the range {format_cost(range_facts.epsilon)}"
+    release_cost = format_cost(request.epsilon, request.delta)
+    twice = "" if total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+    if request.total_epsilon is not None:
+        total_cost = format_cost(request.total_epsilon)
+        return f"{sentence}. Of {total_cost} in all, {release_cost} is left for the release{twice}."
+    return f"{sentence}; the release adds {release_cost}{twice}: {format_cost(total.epsilon, total.delta)} in all."
 
 
 PAIR_AIM = (

@@ -41,6 +41,7 @@ from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from dpcore.quantile.rows import WeightKind
 from dpcore.report.content import write_columns
 
@@ -69,7 +70,7 @@ def sort_rows(
 ) -> tuple[QuantileProblem, QuantileProblem | None]:
     """Return the problem with its rows sorted, and the one for a first answer if the rows are few enough."""
     assert dataset.values is not None
-    problem = QuantileProblem(dataset.values, 0.5, 1.0, parameters.base_distribution())
+    problem = core.build_problem(dataset.values, parameters)
     num_rows = problem.rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
         return problem, None
@@ -84,17 +85,17 @@ def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices
         min(max(FIRST_CELLS // (2 * rows * times), 3), limit)
         for times, limit in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
     )
-    return Choices(
-        optimal_bound.best_bound(few, WeightKind.SMOOTH, num_points, quantiles=quantiles),
-        optimal_bound.best_bound(few, WeightKind.CAP, num_caps, quantiles=quantiles, all_caps=0),
-    )
+    cap = optimal_bound.best_bound(few, WeightKind.CAP, num_caps, quantiles=quantiles, all_caps=0)
+    if few.program not in WEIGHTED_PROGRAMS:
+        return Choices(None, cap)
+    return Choices(optimal_bound.best_bound(few, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap)
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
-    sorted_rows, few = yield Cached(sort_rows, (dataset, base_parameters), kept=2)
+    sorted_rows, few = yield Cached(sort_rows, (dataset, base_parameters), num_kept=2)
     rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
     problem = sorted_rows.with_changes(neighbours=neighbours, epsilon=epsilon)
     choices = Search(
@@ -103,7 +104,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         lambda progress, should_stop: core.search(problem, parameters.levels, progress, should_stop),
         "",
         is_complete=lambda choices: not choices.is_cancelled,
-        kept=KEPT_CHOICES,
+        num_kept=KEPT_CHOICES,
     )
 
     def compute(choices: Choices, progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
@@ -118,14 +119,14 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         parameters,
         compute,
         "Trying bounds on your values",
-        before=choices,
-        first=None if few is None else compute_first,
+        search_before=choices,
+        compute_first=None if few is None else compute_first,
         is_complete=lambda solution: not solution.choices.is_cancelled,
-        kept=MAX_KEPT_ANSWERS if rows <= MAX_KEPT_ROWS else 0,
+        num_kept=MAX_KEPT_ANSWERS if rows <= MAX_KEPT_ROWS else 0,
         seconds=FIRST_VISIT_SECONDS,
-        soon=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
-        light=True,
-        doing_at=DOING_AT,
+        later_seconds=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
+        is_light=True,
+        progress_text_at=DOING_AT,
     )
     result: SearchResult = yield search
     return result
@@ -178,7 +179,7 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
         ),
         "Trying poorer bases",
         seconds=0.0,
-        soon=0.0,
+        later_seconds=0.0,
     )
     if errors is None:
         return
@@ -270,30 +271,35 @@ def build_answer(
         InvalidInput: The data have no values.
 
     Examples:
-        No user has more than one row, so every row keeps its weight.
+        No user has more than one row, so every row is kept.
 
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> waits = pd.DataFrame({"user": list("abcd"), "minutes": [1, 2, 3, 4]})
         >>> ss.quantile_bound(waits, user="user", value="minutes", epsilon=1, lower=0, upper=5).headline
-        "Cap each user's total weight at 1 row."
+        'Keep at most 1 row of each user.'
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
     if solution is None:
         solution = core.solve(dataset, parameters, progress, should_stop)
     low, high = parameters.answer_range or (None, None)
-    smooth, cap = solution.choices.smooth, solution.choices.cap
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
-        assumptions=assumptions(parameters.neighbours),
+        assumptions=assumptions(parameters.neighbours, parameters.program),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=(
-            ("Smooth weights", smooth.certificate, smooth.stop_reason),
-            ("Bounded rows", cap.certificate, cap.stop_reason),
+            *(
+                (
+                    wording.capital(words.KIND_NAMES[choice.weight_kind]),
+                    choice.certificate,
+                    choice.stop_reason,
+                )
+                for choice in solution.choices.each
+            ),
             ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
         ),
         code=words.write_forms(solution, dataset),
@@ -312,7 +318,9 @@ def build_answer(
                 solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
-        setting=ReleaseSetting(
+        setting=None
+        if parameters.fixed_bound is not None
+        else ReleaseSetting(
             Quantity.QUANTILE,
             parameters.epsilon,
             parameters.neighbours,
@@ -328,9 +336,10 @@ def build_answer(
         dataset,
         "quantile",
         lambda: _list_details(solution, dataset.provenance.label),
-        question={
+        question_entries={
             "neighbours": parameters.neighbours.value,
-            "mechanism": "exponential mechanism on the weighted rank",
+            "program": parameters.program.value,
+            "mechanism": words.MECHANISMS[parameters.program],
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
         },
     )
@@ -380,14 +389,16 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
                 "ended": choice.stop_reason,
             }
-            for choice in (solution.choices.smooth, solution.choices.cap)
+            for choice in solution.choices.each
         ],
         "quantiles": [
             {
                 "quantile": output.quantile,
                 "epsilon": solution.parameters.epsilon_each,
                 "expected_rank_error": output.expected_rank_error,
-                "subsamples": int(output.subsample_errors.size),
+                "simulated_releases" if output.is_simulated else "subsamples": int(
+                    output.subsample_errors.size
+                ),
                 "least_rank_error": output.least_rank_error,
                 "mean_answer": output.mean,
                 "interval_95": list(output.interval()),

@@ -17,7 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, find_shown_range, mean_error
-from dpcore.quantile.answer.words import describe_answers, name_quantile
+from dpcore.quantile.answer.words import KIND_NAMES, describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
 BINS, SAMPLE_BINS = 240, 40
@@ -44,6 +44,8 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KINDS:
         choice = solution.choices.get(weighting)
+        if choice.weight_kind is not weighting:
+            continue
         errors = choice.search_errors
         kinds = np.full(errors.bounds.size, name.lower())
         lines = kinds, errors.bounds, errors.rank_error, errors.standard_error
@@ -61,14 +63,17 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     own_bound = solution.parameters.own_bound
     if own_bound is not None:
         items.append(Mark("Your own bound", own_bound, mean_error(solution.own_outputs), Style.ENTERED, "x"))
-    smooth, cap = solution.choices.smooth, solution.choices.cap
+    least_texts = (
+        f"at {wording.counted(choice.bound, 'row')} with {KIND_NAMES[choice.weight_kind]}, "
+        f"{wording.percent(choice.rank_error)}"
+        for choice in solution.choices.each
+    )
     marked = [item.y for item in items if isinstance(item, Mark)]
     limits = fit_limits(np.array([*columns["expected_rank_error"], *marked, solution.unbounded_error]))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
-        f"Least at {wording.counted(smooth.bound, 'row')} with smooth weights, {wording.percent(smooth.rank_error)}, "
-        f"and at {wording.counted(cap.bound, 'row')} with bounded rows, {wording.percent(cap.rank_error)}.",
+        f"Least {', and '.join(least_texts)}.",
         build_bound_axis(solution.problem.histogram),
         Axis("rank error", SHARE, limits, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
         items,
@@ -91,7 +96,7 @@ def plot_density(
         limits: From which value to which; by default those near the quantiles.
     """
     low, high = find_shown_range(solution)[0] if limits is None else limits
-    edges = np.linspace(low, high, BINS + 1)
+    edges = _cut_bins(solution, low, high)
     centers = (edges[:-1] + edges[1:]) / 2.0
     curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
     for output, (style, dash), quantile in zip(solution.outputs, STYLES, solution.exact, strict=False):
@@ -112,8 +117,9 @@ def plot_density(
         if solution.bound < solution.problem.histogram.max_size:
             unbounded_density = solution.unbounded_outputs[0].binned_density(edges)
             curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
-    base = Column("base_density", _compute_base_density(solution, edges))
-    curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
+    if not solution.parameters.is_simulated:
+        base = Column("base_density", _compute_base_density(solution, edges))
+        curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
     return Plot(
         "quantile-density",
         "Where the answer falls",
@@ -125,6 +131,18 @@ def plot_density(
         {"from": edges[:-1], "to": edges[1:]},
         height=400,
     )
+
+
+def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
+    """Return the edges of bins between two values: each holds as many candidates, where there are some."""
+    base = solution.problem.base
+    if solution.parameters.is_simulated:
+        return np.linspace(low, high, BINS // 4 + 1)
+    first, stop = np.searchsorted(base.breaks, (low, high))
+    if not base.is_discrete or stop - first < 4:
+        return np.linspace(low, high, BINS + 1)
+    midpoints = (base.breaks[first : stop - 1] + base.breaks[first + 1 : stop]) / 2.0
+    return midpoints[:: -(-midpoints.size // BINS)]
 
 
 def _build_value_axis(limits: tuple[float, float]) -> Axis:

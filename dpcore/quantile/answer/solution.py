@@ -13,12 +13,13 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.dataset import Dataset
+from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import compute_outputs
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
+from dpcore.quantile.programs import BIGQUERY_ROWS, WEIGHTED_PROGRAMS
 
 SEARCH_POINTS = 32
 MAX_DRAWS = 1_000_000
@@ -35,19 +36,24 @@ FARTHEST = 1e15
 
 @dataclass(frozen=True)
 class Choices:
-    """The best bound of both kinds for the values."""
+    """The best bound of both kinds for the values; no smooth weights for programs that have none."""
 
-    smooth: QuantileChoice
+    smooth: QuantileChoice | None
     cap: QuantileChoice
+
+    @property
+    def each(self) -> tuple[QuantileChoice, ...]:
+        """Return the best bounds of the kinds that the program has, that of smooth weights first."""
+        return (self.cap,) if self.smooth is None else (self.smooth, self.cap)
 
     def get(self, weighting: WeightKind) -> QuantileChoice:
         """Return the best bound of one kind."""
-        return self.smooth if weighting is WeightKind.SMOOTH else self.cap
+        return self.smooth if self.smooth is not None and weighting is WeightKind.SMOOTH else self.cap
 
     @property
     def is_cancelled(self) -> bool:
         """Return True if either search was stopped."""
-        return self.smooth.search_errors.cancelled or self.cap.search_errors.cancelled
+        return any(choice.search_errors.cancelled for choice in self.each)
 
 
 def search(
@@ -56,18 +62,33 @@ def search(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Choices:
-    """Return the best bound of both kinds."""
+    """Return the best bound of each kind that the program has."""
+    begins_at = 0.5 if problem.program in WEIGHTED_PROGRAMS else 0.0
 
     def search_kind(weighting: WeightKind, begin: float) -> QuantileChoice:
         def report(share: float) -> None:
-            progress(begin + share / 2.0)
+            progress(begin + share * (1.0 - begins_at))
 
         return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
 
-    return Choices(search_kind(WeightKind.SMOOTH, 0.0), search_kind(WeightKind.CAP, 0.5))
+    smooth = search_kind(WeightKind.SMOOTH, 0.0) if begins_at else None
+    return Choices(smooth, search_kind(WeightKind.CAP, begins_at))
 
 
 NOT_COMPARED = ("own_bound",)
+NO_BOUND = f"BigQuery counts at most {BIGQUERY_ROWS} rows of each user, whatever bound you choose."
+
+
+def build_problem(values: Values, parameters: QuantileParameters) -> QuantileProblem:
+    """Build the question about the median with all of epsilon; its rows are sorted when they are first needed."""
+    return QuantileProblem(
+        values,
+        0.5,
+        parameters.epsilon,
+        parameters.base_distribution(),
+        neighbours=parameters.neighbours,
+        program=parameters.program,
+    )
 
 
 def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
@@ -77,9 +98,9 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
     if parameters.weighting is Weighting.NONE:
         return "There is no bound to compare over ε."
     # It sorts its rows once, when the first bound is tried; millions of rows take a while.
-    problem = QuantileProblem(
-        dataset.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
-    )
+    if parameters.fixed_bound is not None:
+        return NO_BOUND
+    problem = build_problem(dataset.values, replace(parameters, epsilon=1.0))
     weighting = parameters.weight_kind
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
@@ -172,13 +193,13 @@ class QuantileSolution:
     @property
     def has_ties(self) -> bool:
         """Return True if no answer can come as close as one row: values tie, or the base has no mass there."""
-        return self.least_error > 1.0 / self.problem.histogram.num_rows
+        # The smallest of simulated errors is no bound.
+        return not self.parameters.is_simulated and self.least_error > 1.0 / self.problem.histogram.num_rows
 
     @property
     def base_range(self) -> tuple[float, float]:
         """Return the ends of the base, or four standard deviations around a normal base."""
-        breaks, spread = self.problem.base.breaks, 4.0 * (self.parameters.spread or 0.0)
-        return float(breaks[0]) - spread, float(breaks[-1]) + spread
+        return self.parameters.base_range
 
     @property
     def exact(self) -> tuple[float, ...]:
@@ -196,7 +217,9 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     quantiles, weighting, histogram = parameters.levels, parameters.weight_kind, problem.histogram
     max_bound = float(histogram.max_size)
     paper = parameters.rank_bound(histogram).best(weighting)
-    if parameters.weighting is Weighting.NONE:
+    if parameters.fixed_bound is not None:
+        bound = parameters.fixed_bound
+    elif parameters.weighting is Weighting.NONE:
         bound = max_bound
     elif parameters.bound_from is BoundFrom.COUNTS:
         bound = paper.bound
@@ -234,13 +257,7 @@ def solve(
     """
     if dataset.values is None:
         raise refuse("these data have no values, one per row")
-    problem = QuantileProblem(
-        dataset.values,
-        0.5,
-        parameters.epsilon,
-        parameters.base_distribution(),
-        neighbours=parameters.neighbours,
-    )
+    problem = build_problem(dataset.values, parameters)
     return compute(parameters, problem, search(problem, parameters.levels, progress, should_stop))
 
 

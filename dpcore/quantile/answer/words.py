@@ -8,12 +8,15 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
+from dpcore.code import with_opendp, with_python
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
+from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, mean_error
 from dpcore.quantile.mechanism import split_epsilon
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
@@ -35,8 +38,10 @@ def format_error(error: float, standard_error: float) -> str:
 
 def write_headline(solution: QuantileSolution) -> str:
     """Write the instruction."""
+    if solution.parameters.fixed_bound is not None:
+        return core.NO_BOUND
     if solution.parameters.weighting is Weighting.NONE:
-        rows = wording.counted(solution.choices.smooth.bound, "row")
+        rows = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
         return f"Set a bound: cap each user's total weight at {rows}."
     is_cap = solution.weight_kind is WeightKind.CAP
     instruct = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
@@ -48,10 +53,13 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     p, expected = solution.parameters, "of rows, expected"
     name, bound, error, note = "Best bound", solution.bound, solution.rank_error, expected
     if solution.standard_error > 0.0:
-        count = wording.counted(solution.subsample_errors.size, "subsample")
+        count = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
         note = f"± {wording.percent(solution.standard_error)} ({count})"
-    if p.weighting is Weighting.NONE:
-        bound, error, note = solution.choices.smooth.bound, solution.choices.smooth.rank_error, expected
+    if p.fixed_bound is not None:
+        name = "Rows counted"
+    elif p.weighting is Weighting.NONE:
+        smooth = solution.choices.get(WeightKind.SMOOTH)
+        bound, error, note = smooth.bound, smooth.rank_error, expected
     elif p.bound_from is BoundFrom.COUNTS:
         name = "Bound from counts"
 
@@ -70,10 +78,10 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
 def describe_near_optimal(solution: QuantileSolution) -> str:
     """Write the near-optimal range of bounds; empty if the bound was not chosen by its error."""
     p = solution.parameters
-    if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS:
+    if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     low, high = solution.near_optimal
-    return standard.write_range(low, high, "row", others="the next bounds tried")
+    return standard.write_range(low, high, "row", others_text="the next bounds tried")
 
 
 _BOUND = "The most that one user's rows weigh together, in rows."
@@ -103,26 +111,29 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     facts["Best for the values"] = "; ".join(
         f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}, error "
         f"{format_error(choice.rank_error, choice.standard_error)}"
-        for choice in (solution.choices.smooth, cap)
+        for choice in solution.choices.each
     )
+    facts["Mechanism"] = describe_mechanism(parameters)
     if parameters.own_bound is not None:
         facts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = standard.compare_own_bound(
             "rank error", mean_error(solution.own_outputs), solution.rank_error, wording.percent
         )
     if max(cap.standard_error, solution.standard_error) > 0.0:
         count = wording.number(max(cap.subsamples, solution.subsample_errors.size))
-        facts["Bounded rows"] = f"errors are averages over {count} random subsamples, ± their standard error."
+        trials = f"{solution.problem.trial_name}s"
+        facts["Bounded rows"] = f"errors are averages over {count} random {trials}, ± their standard error."
     counts_error = format_error(solution.counts_error, solution.counts_standard_error)
     facts["From counts alone"] = (
         f"a bound of {wording.number(solution.counts_bound)}, error {counts_error}. It reveals only rows per user."
     )
     other_epsilon = f"the same release is {format_rounded_up(parameters.epsilon_of_other)}-DP"
     if parameters.protects_users:
-        facts["If only values change"] = f"{other_epsilon} if rows per user are public."
+        if not parameters.is_simulated:
+            facts["If only values change"] = f"{other_epsilon} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
         facts["If a user comes or goes"] = f"{other_epsilon} if the bound was not computed from these data."
     factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
-    facts[noise_error.NAME] = (
+    facts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {factor} times that of independent rows at an intra-class "
         f"correlation of {noise_error.ASSUMED_SHARE}."
     )
@@ -133,6 +144,40 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         affected = histogram.users_above(int(solution.bound))
         facts["Who is affected"] = standard.describe_affected(affected, histogram.num_users, lost_share)
     return facts
+
+
+MECHANISMS = {
+    Program.BEST: "exponential mechanism on the weighted rank",
+    Program.PYTHON: f"exponential mechanism on the weighted rank, {with_python.CANDIDATES:,} candidates",
+    Program.OPENDP: f"permute-and-flip on the rank, {with_opendp.CANDIDATES:,} candidates",
+    Program.TUMULT: "exponential mechanism on the rank",
+    Program.PIPELINEDP: "tree of 65,536 leaves with Laplace noise on every node",
+    Program.BIGQUERY: "tree of 65,536 leaves with Laplace noise on every node",
+}
+"""What draws an answer."""
+_FROM_TREE = (
+    "walks down a tree of 16⁴ leaves between L and U, with noise on every node; nodes below 0.5 % count as empty. Its "
+    "errors are simulated"
+)
+_MECHANISM_TEXTS = {
+    Program.BEST: "exponential, on the whole line under ν. No library draws it; plain Python comes nearest.",
+    Program.PYTHON: f"exponential, on {with_python.CANDIDATES:,} values laid evenly between the ends of ν, as plain "
+    "Python draws it.",
+    Program.OPENDP: f"permute-and-flip, on {with_opendp.CANDIDATES:,} values laid evenly between the ends of ν, as "
+    "OpenDP draws it.",
+    Program.TUMULT: "exponential, uniform between L and U, as Tumult draws it.",
+    Program.PIPELINEDP: f"PipelineDP {_FROM_TREE}. One tree serves all quantiles.",
+    Program.BIGQUERY: f"BigQuery {_FROM_TREE}. It draws at most 5 rows of each user, and gives a share of ε to a "
+    "hidden count of users. This is ZetaSQL's tree: nobody ran BigQuery.",
+}
+
+
+def describe_mechanism(parameters: QuantileParameters) -> str:
+    """Describe what the program draws from, and what is peculiar to it."""
+    text = _MECHANISM_TEXTS[parameters.program]
+    if parameters.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.levels):
+        text += " It holds quantiles between 0.005 and 0.995."
+    return text
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
@@ -193,8 +238,8 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
     if len(parameters.levels) > 1:
         sentences.append(
-            f"{wording.counted(len(parameters.levels), 'quantile')} share ε evenly: "
-            f"{format_rounded_up(parameters.epsilon_each)} each."
+            f"{wording.counted(len(parameters.levels), 'quantile')}: "
+            f"ε = {format_rounded_up(parameters.epsilon_each)} for each."
         )
     if (limits := parameters.answer_range) is not None:
         outside = OutsideCounts(int((values < limits[0]).sum()), int((values > limits[1]).sum()), values.size)
@@ -205,17 +250,10 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
-    text = (
-        "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)) "
-        "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
-        "a user."
-    )
-    if p.protects_users:
-        text += (
-            " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight replaces W."
-        )
+    text = _describe_draw(p)
     if len(p.levels) > 1:
-        text += f" The {len(p.levels)} quantiles shared ε evenly."
+        shared = "came from one tree" if p.program is Program.PIPELINEDP else "shared ε evenly"
+        text += f" The {len(p.levels)} quantiles {shared}."
     is_bounded = p.weighting is not Weighting.NONE
     template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
@@ -230,6 +268,8 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     rule = "The bound has the smallest expected rank error of those tried."
     if not is_bounded:
         rule = ""
+    elif p.fixed_bound is not None:
+        rule = "The program has this bound built in."
     elif p.bound_from is BoundFrom.COUNTS:
         rule = "The bound minimises theorem 9 of the same work, an upper bound that depends on rows per user alone."
     return Methods(
@@ -238,9 +278,39 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         public_sentences=f"{template.format('a fixed number of rows')} {text}",
         disclosure=dataset.provenance,
         rule=rule,
-        subject="The bound" if is_bounded else "The error",
+        subject_text="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
+
+
+def _describe_draw(p: QuantileParameters) -> str:
+    """Describe the mechanism of the program for a methods section."""
+    if p.is_simulated:
+        rows = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
+        share = " with half of ε or less" if p.fixed_bound is not None else ""
+        return (
+            "The answer was found in a tree of 65,536 leaves over the public range, with Laplace noise for "
+            f"{rows} of a user on every node, as {p.program.value} draws it{share}. Its error was simulated."
+        )
+    if p.program is Program.OPENDP:
+        return (
+            f"The answer was picked from {with_opendp.CANDIDATES:,} candidates, laid evenly over the public range, by "
+            "permute-and-flip [@mckenna2020] as OpenDP draws it. The score is the distance in rank from the quantile, "
+            "and one user moves it by max(q, 1 − q) times the bound."
+        )
+    base = "the public base distribution"
+    if p.program is Program.PYTHON:
+        base = f"the uniform distribution on {with_python.CANDIDATES:,} candidates over the public range"
+    text = (
+        f"The answer was drawn with a density proportional to {base} times exp(−ε d / (2W)) "
+        "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
+        "a user."
+    )
+    if p.protects_users:
+        text += (
+            " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight replaces W."
+        )
+    return text
 
 
 def _describe_release(p: QuantileParameters) -> str:
@@ -262,9 +332,13 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
             return cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
         return smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}
 
-    other_kind = WeightKind.CAP if kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     best = choices.get(kind).bound if p.weighting is Weighting.NONE else solution.bound
-    forms = [name_form(kind, best), name_form(other_kind, choices.get(other_kind).bound)]
+    forms = [name_form(kind, best)]
+    forms += [
+        name_form(choice.weight_kind, choice.bound)
+        for choice in choices.each
+        if choice.weight_kind is not kind
+    ]
     if p.own_bound is not None:
         forms.append(name_form(kind, p.own_bound, disclosure=Disclosure.PUBLIC))
-    return build_forms(p.epsilon, base, forms)
+    return build_forms(p.epsilon, base, forms, Program.PYTHON if p.program is Program.BEST else p.program)

@@ -37,27 +37,29 @@ NEIGHBOURS = (
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
-    methods, scale = solution.methods, solution.best_estimate.noise.scale
-    ours, no_bound, best_bound = methods["ours"], methods["no bound"], methods.get("best bound")
-    prediction = ours.error(ErrorTarget.PREDICTIONS)
+    methods, noise_scale = solution.methods, solution.best_estimate.noise.scale
+    best_method, no_bound, best_bound = methods["ours"], methods["no bound"], methods.get("best bound")
+    prediction_error = best_method.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
-    entries = [
-        ("Standard error, total", ours.error(), "", ERROR_HELP),
-        ("Laplace noise, scale b", scale, f"({_write_noise_share(ours)})", noise_help),
+    number_entries = [
+        ("Standard error, total", best_method.error(), "", ERROR_HELP),
+        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_method)})", noise_help),
         ("No bound, standard error", no_bound.error(), _write_noise_share(no_bound), ERROR_HELP),
     ]
     if best_bound is not None:
-        entries.insert(2, ("Best bound, standard error", best_bound.error(), best_bound.note, ERROR_HELP))
+        number_entries.insert(
+            2, ("Best bound, standard error", best_bound.error(), best_bound.note, ERROR_HELP)
+        )
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)}",
-        wording.number(prediction),
+        wording.number(prediction_error),
         f"labels spread by {wording.number(float(np.std(solution.labels)))}",
         "Root mean squared error of the released model on these rows.",
-        prediction,
+        prediction_error,
         key="error_in_predicting",
     )
     numbers = [
-        Number(name, wording.number(value), note, help_, value) for name, value, note, help_ in entries
+        Number(name, wording.number(value), note, help_, value) for name, value, note, help_ in number_entries
     ]
     return (*numbers, prediction_number)
 
@@ -70,22 +72,29 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
     """Write the interval of caps whose error is near that of the best cap; empty without a trial of caps."""
     if solution.near_optimal_caps is None:
         return ""
-    rows = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
-    return f"where you must bound rows per user, {rows}"
+    range_text = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
+    return f"where you must bound rows per user, {range_text}"
 
 
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
-    ours, best_bound, caps = solution.methods["ours"], solution.methods.get("best bound"), solution.caps
+    best_method, best_bound, caps = (
+        solution.methods["ours"],
+        solution.methods.get("best bound"),
+        solution.caps,
+    )
 
     def write_ratio(method: Method) -> str:
-        return f"{wording.number(method.divide_by(ours), 3) if ours.variance > 0.0 else '∞'} times"
+        ratio = method.compute_error_ratio(best_method)
+        return f"{wording.number(ratio, 3) if best_method.variance > 0.0 else '∞'} times"
 
-    comparison = f"With no bound, equal weights have {write_ratio(solution.methods['no bound'])} this error"
+    comparison_text = (
+        f"With no bound, equal weights have {write_ratio(solution.methods['no bound'])} this error"
+    )
     if best_bound is not None:
-        rows = best_bound.note.removeprefix("at most ")
-        comparison += f"; the best bound, {rows}, has {write_ratio(best_bound)}"
-    sentences = [f"{comparison}."]
+        bound_text = best_bound.note.removeprefix("at most ")
+        comparison_text += f"; the best bound, {bound_text}, has {write_ratio(best_bound)}"
+    sentences = [f"{comparison_text}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED):
@@ -93,15 +102,15 @@ def write_detail(solution: RegressionSolution) -> str:
     if solution.variance_is_private:
         remedy = "Enter σ² (*More settings*) before you release."
         sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy))
-    prediction = ours.error(ErrorTarget.PREDICTIONS)
-    if prediction > float(np.std(solution.labels)):
+    prediction_error = best_method.error(ErrorTarget.PREDICTIONS)
+    if prediction_error > float(np.std(solution.labels)):
         sentences.append(
             "**Too little budget**: the model predicts these labels worse than their mean would. Raise ε, bring more "
             "users, or drop features."
         )
     # The best weights are the best for coefficients only.
     target = ErrorTarget.PREDICTIONS
-    if caps is not None and math.sqrt(caps.get_errors(target)[caps.find_best(target)]) < prediction:
+    if caps is not None and math.sqrt(caps.get_errors(target)[caps.find_best(target)]) < prediction_error:
         sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
@@ -111,35 +120,38 @@ def write_detail(solution: RegressionSolution) -> str:
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """List the facts on the noise, on who sets it and on the caps, sentences by name."""
     estimate, caps, num_users = solution.best_estimate, solution.caps, solution.problem.num_users
-    effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
-    error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
+    correlation_effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    correlated_error = math.sqrt(correlation_effect * estimate.sampling_variance + estimate.privacy_variance)
     facts = {
-        "Who sets the noise": f"{wording.counted(solution.at_limit, 'user')} of {wording.number(num_users)} "
-        f"{wording.agreeing(solution.at_limit, 'has', 'share')} the largest weight; "
+        "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
+        f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
-        noise_error.NAME: "errors of the model are assumed independent, also within a user. With a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is {wording.number(error)}.",
+        noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
+        f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is "
+        f"{wording.number(correlated_error)}.",
     }
     if caps is None:
         return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
-    deficient = caps.caps[caps.rank_deficient > 0]
-    if deficient.size:
-        bound = wording.counted(int(deficient.max()), "row")
-        facts["Bounds without an estimate"] = f"up to {bound} per user: some draws were linearly dependent."
+    deficient_caps = caps.caps[caps.num_rank_deficient > 0]
+    if deficient_caps.size:
+        bound_text = wording.counted(int(deficient_caps.max()), "row")
+        facts["Bounds without an estimate"] = (
+            f"up to {bound_text} per user: some draws were linearly dependent."
+        )
     return facts
 
 
-def describe_basis(answer: Answer, _dataset: Dataset) -> Parts:
+def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
     """Show the quantities that the answer is computed with, and the table of all methods."""
     solution: RegressionSolution = answer.solution
-    problem, unit = solution.problem, wording.plain(solution.unit, 20)
-    warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
-    clipped = count_clipped(solution.data, solution.parameters)
+    problem, unit_text = solution.problem, wording.plain(solution.unit, 20)
+    warning_text = " (read from private labels: do not publish)" if solution.variance_is_private else ""
+    clipped_counts = count_clipped(solution.data, solution.parameters)
     yield section.Note(
         f"{wording.plain(solution.data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
-        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
-        f"{clipped.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
+        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_text}. "
+        f"{clipped_counts.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
     formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
@@ -147,8 +159,8 @@ def describe_basis(answer: Answer, _dataset: Dataset) -> Parts:
         tabulate_methods(solution), "Errors of all methods", formats, key="regression_methods"
     )
     yield section.Note(
-        f"Errors of predictions are in {unit}, of coefficients in {unit} per unit of feature. Bounds are averaged over "
-        f"{wording.counted(solution.draws.num_draws, 'draw')}."
+        f"Errors of predictions are in {unit_text}, of coefficients in {unit_text} per unit of feature. Bounds are "
+        f"averaged over {wording.counted(solution.draws.num_draws, 'draw')}."
     )
 
 
@@ -158,7 +170,7 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
     return {
         "Method": [method.name for method in methods],
         "Standard error, coefficients": [method.error() for method in methods],
-        "Times the best": [method.divide_by(solution.methods["ours"]) for method in methods],
+        "Times the best": [method.compute_error_ratio(solution.methods["ours"]) for method in methods],
         "Error, predictions": [method.error(ErrorTarget.PREDICTIONS) for method in methods],
         "Privacy noise": [100.0 * method.noise_share for method in methods],
         "What it is": [method.note for method in methods],
@@ -167,23 +179,27 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 
 def write_methods(solution: RegressionSolution) -> Methods:
     """Write the methods section: the best weights with their noise, and the error of the coefficients."""
-    p, estimate = solution.parameters, solution.best_estimate
-    clipped = (
-        f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "
+    parameters, estimate = solution.parameters, solution.best_estimate
+    clipping_text = (
+        f"Labels were clipped to [{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}], "
+        "which is treated as "
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
         f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
     )
     # A search that goes on, or was stopped, has not reached the minimum.
-    proved = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
+    proof_text = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
     return Methods(
-        guarantee=write_guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
-        sentences=f"{clipped}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total variance of "
-        f"the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}.{proved}",
-        public_sentences=f"{clipped}.",
+        guarantee=write_guarantee(
+            "The coefficients of a linear model were released", parameters.epsilon, NEIGHBOURS
+        ),
+        sentences=f"{clipping_text}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total "
+        f"variance of the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}."
+        f"{proof_text}",
+        public_sentences=f"{clipping_text}.",
         disclosure=solution.data.provenance,
         rule="C was chosen to minimise the total variance of the released coefficients under the linear model; no "
         "bound on rows per user was set.",
-        subject="The matrix",
+        subject_text="The matrix",
     )
 
 
@@ -266,7 +282,7 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
 
 
 SECTIONS: Sections = {
-    BEHIND: describe_basis,
+    BEHIND: show_basis,
     "Studies": {
         "Against the bound": show_bounds,
         "Weights": show_weights,
@@ -306,49 +322,58 @@ def build_answer(
 
     Source: Epasto et al. 2020, section 5.
     """
-    solved = solve(dataset, parameters) if solution is None else solution
-    disclosure, estimate = solved.data.provenance, solved.best_estimate
+    final_solution = solve(dataset, parameters) if solution is None else solution
+    disclosure, estimate = final_solution.data.provenance, final_solution.best_estimate
     # The main figure is the first.
-    targets = sorted(ErrorTarget, key=lambda target: target is not solved.target)
-    errors = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solved, t) for t in targets}
-    caps = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solved, t) for t in ErrorTarget}
+    targets = sorted(ErrorTarget, key=lambda target: target is not final_solution.target)
+    error_plots = {
+        plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, final_solution, t) for t in targets
+    }
+    cap_plots = {
+        plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, final_solution, t) for t in ErrorTarget
+    }
     answer = Answer(
         headline="Weight the rows, do not bound them.",
-        detail=write_detail(solved),
-        numbers=list_numbers(solved),
+        detail=write_detail(final_solution),
+        numbers=list_numbers(final_solution),
         assumptions=ASSUMPTIONS,
         disclosure=disclosure,
-        facts=list_facts(solved),
+        facts=list_facts(final_solution),
         proofs=(("Best weights", estimate.certificate, estimate.stop_reason),),
-        code=write_forms(solved),
-        near_optimal=describe_near_optimal(solved),
-        parameters=solved.parameters,
-        solution=solved,
+        code=write_forms(final_solution),
+        near_optimal=describe_near_optimal(final_solution),
+        parameters=final_solution.parameters,
+        solution=final_solution,
         plots={
-            **errors,
-            **(caps if solved.caps is not None else {}),
-            "regression-weights": lambda: plots.plot_weights(solved),
+            **error_plots,
+            **(cap_plots if final_solution.caps is not None else {}),
+            "regression-weights": lambda: plots.plot_weights(final_solution),
         },
-        make_methods=lambda: write_methods(solved),
-        bound=lambda: draw.tabulate_users(solved.problem, estimate),
-        files={"regression_matrix.parquet": lambda: draw.write_matrix(solved.problem, estimate, disclosure)},
+        make_methods=lambda: write_methods(final_solution),
+        bound=lambda: draw.tabulate_users(final_solution.problem, estimate),
+        files={
+            "regression_matrix.parquet": lambda: draw.write_matrix(
+                final_solution.problem, estimate, disclosure
+            )
+        },
         sections=SECTIONS,
     )
     return add_choice(
         answer,
-        solved.data,
+        final_solution.data,
         "linear regression with private labels",
-        lambda: _list_details(solved),
-        question={
-            "data_source": solved.parameters.source.value,  # In every choice, ``source`` is the work with the method.
+        lambda: _list_details(final_solution),
+        question_entries={
+            # In every choice, ``source`` is the work with the method.
+            "data_source": final_solution.parameters.source.value,
             "mechanism": "Laplace",
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
         },
-        data={
-            "feature_names": list(solved.problem.feature_names),
-            "residual_variance": solved.problem.residual_variance,
+        data_entries={
+            "feature_names": list(final_solution.problem.feature_names),
+            "residual_variance": final_solution.problem.residual_variance,
             "residual_variance_label": disclosure.label
-            if solved.variance_is_estimated
+            if final_solution.variance_is_estimated
             else Disclosure.PUBLIC.label,
         },
         schema="sweetspot/regression/1",

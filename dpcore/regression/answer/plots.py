@@ -36,35 +36,47 @@ def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Ax
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     is_coefficients = target is ErrorTarget.COEFFICIENTS
     name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
-    title_unit = f"{unit} per unit" if is_coefficients else unit
-    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit})")
+    title_unit_text = f"{unit} per unit" if is_coefficients else unit
+    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit_text})")
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
-    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
+    is_coefficients, best_method = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
     methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
     errors = np.array([method.error(target) for method in methods])
-    ratios = np.array([method.divide_by(ours, target) for method in methods])
-    labels = np.array([_write_in_two_lines(method) for method in methods])
-    points, heights = list[Points](), None
+    ratios = np.array([method.compute_error_ratio(best_method, target) for method in methods])
+    labels = np.array([write_two_line_label(method) for method in methods])
+    points, error_parts = list[Points](), None
     if is_coefficients:
-        noise_share = np.array([method.noise_share for method in methods])
-        heights = errors * np.sqrt((1.0 - noise_share, noise_share))
-        sampling, noise = Column("sampling_error", heights[0]), Column("privacy_noise", heights[1])
+        noise_shares = np.array([method.noise_share for method in methods])
+        error_parts = errors * np.sqrt((1.0 - noise_shares, noise_shares))
+        sampling_column, noise_column = (
+            Column("sampling_error", error_parts[0]),
+            Column("privacy_noise", error_parts[1]),
+        )
         points = [
-            Points("Sampling error", labels, sampling, Style.SAMPLING, symbol="circle", size=9),
-            Points("Privacy noise", labels, noise, Style.PRIVACY, symbol="diamond", size=9),
+            Points("Sampling error", labels, sampling_column, Style.SAMPLING, symbol="circle", size=9),
+            Points("Privacy noise", labels, noise_column, Style.PRIVACY, symbol="diamond", size=9),
         ]
-    limits = fit_limits(errors, heights)
-    is_ours = np.array([method is ours for method in methods])
+    limits = fit_limits(errors, error_parts)
+    is_ours = np.array([method is best_method for method in methods])
     bars = []
-    for name, i, style, opacity in (
+    for group_name, is_shown, style, opacity in (
         (OURS, is_ours, Style.SMOOTH, 1.0),
         ("Other ways", ~is_ours, Style.CAP, 0.6),
     ):
-        look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "opacity": opacity}
-        bars.append(Bars(name, labels[i], errors[i], style, hover=(("times the best", ratios[i]),), **look))
+        bar_options: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "opacity": opacity}
+        bars.append(
+            Bars(
+                group_name,
+                labels[is_shown],
+                errors[is_shown],
+                style,
+                hover=(("times the best", ratios[is_shown]),),
+                **bar_options,
+            )
+        )
     errors_text = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in methods)
     return Plot(
         ERROR_KEYS[target],
@@ -79,7 +91,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     )
 
 
-def _write_in_two_lines(method: Method) -> str:
+def write_two_line_label(method: Method) -> str:
     """Return a method's name, with its bound below it."""
     if method.note.startswith("at most "):
         return f"{method.name}<br>{method.note.removeprefix('at most ').removesuffix(' per user')}"
@@ -88,41 +100,48 @@ def _write_in_two_lines(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    caps, ours = solution.caps, solution.methods["ours"].error(target)
+    caps, best_weights_error = solution.caps, solution.methods["ours"].error(target)
     assert caps is not None
-    is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
-    noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
-    total = caps.get_errors(target)
-    name = "sampling error" if is_coefficients else "error before noise"
+    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
+    noise_variances = caps.privacy_variance if is_coefficients else caps.prediction_noises
+    total_variances = caps.get_errors(target)
+    part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
-    parts = np.sqrt([total, np.maximum(total - noise, 0.0), noise])
-    (error, error_before_noise, noise_error), x = parts, caps.caps.astype(np.float64)
-    best_error, last_error = float(error[best]), float(error[-1])
-    limits, error_limits = (1.0, max(float(x[-1]), 2.0)), fit_limits(np.append(error, ours), parts)
+    error_parts = np.sqrt(
+        [total_variances, np.maximum(total_variances - noise_variances, 0.0), noise_variances]
+    )
+    (total_errors, errors_before_noise, noise_errors), x = error_parts, caps.caps.astype(np.float64)
+    best_error, last_error = float(total_errors[best_index]), float(total_errors[-1])
+    limits, error_limits = (
+        (1.0, max(float(x[-1]), 2.0)),
+        fit_limits(np.append(total_errors, best_weights_error), error_parts),
+    )
     return Plot(
         CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
-        f"The best weights have an error of {wording.number(ours)}; the best bound has, at "
-        f"{wording.counted(int(x[best]), 'row')} per user, {wording.number(best_error)}; no bound has "
+        f"The best weights have an error of {wording.number(best_weights_error)}; the best bound has, at "
+        f"{wording.counted(int(x[best_index]), 'row')} per user, {wording.number(best_error)}; no bound has "
         f"{wording.number(last_error)}.",
         Axis("bound", "rows per user", limits, title="Bound (rows per user)", number_format=","),
         build_error_axis(solution.unit, target, error_limits),
         (
-            Curve("Bounded rows, total", x, error, Style.CAP),
-            Curve(f"Bounded rows, {name}", x, error_before_noise, Style.SAMPLING, color_style=Style.CAP),
-            Curve("Bounded rows, privacy noise", x, noise_error, Style.PRIVACY, color_style=Style.CAP),
-            Curve(f"{OURS} (no bound)", limits, (ours, ours), Style.SMOOTH),
-            Mark("Best bound", float(x[best]), best_error, Style.CAP),
+            Curve("Bounded rows, total", x, total_errors, Style.CAP),
+            Curve(
+                f"Bounded rows, {part_name}", x, errors_before_noise, Style.SAMPLING, color_style=Style.CAP
+            ),
+            Curve("Bounded rows, privacy noise", x, noise_errors, Style.PRIVACY, color_style=Style.CAP),
+            Curve(f"{OURS} (no bound)", limits, (best_weights_error, best_weights_error), Style.SMOOTH),
+            Mark("Best bound", float(x[best_index]), best_error, Style.CAP),
             Mark("No bound", float(x[-1]), last_error, Style.ENTERED, "square"),
         ),
         solution.data.provenance,
         {
             "cap": caps.caps,
-            "cap_error": error,
-            "cap_sampling_error" if is_coefficients else "cap_fit_error": error_before_noise,
-            "cap_privacy_noise": noise_error,
-            "ours_error": np.full(x.size, ours),
-            "draws_without_estimate": caps.rank_deficient,
+            "cap_error": total_errors,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": errors_before_noise,
+            "cap_privacy_noise": noise_errors,
+            "ours_error": np.full(x.size, best_weights_error),
+            "draws_without_estimate": caps.num_rank_deficient,
         },
     )
 
@@ -131,8 +150,8 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
     """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
     columns = {"epsilon": sweep["epsilon"]}
     for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
-        column = f"{method}_{target.value}"
-        columns |= {column: np.sqrt(sweep[column]), f"{column}_squared": sweep[column]}
+        column_name = f"{method}_{target.value}"
+        columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
     columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
@@ -155,11 +174,15 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
 
 def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
     """Plot the relative gap between the best C so far and what none can go below, by iteration."""
-    names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
-    columns = {name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in names}
+    column_names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
+    columns = {
+        name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in column_names
+    }
     seconds, gaps = columns["seconds"], columns["relative_gap"]
-    iterations, hover = np.arange(1.0, gaps.size + 1.0), ("seconds", seconds)
-    curve = Curve("Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover=hover)
+    iterations, hover_column = np.arange(1.0, gaps.size + 1.0), ("seconds", seconds)
+    curve = Curve(
+        "Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover=hover_column
+    )
     iterations_text = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
     x = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
@@ -178,15 +201,15 @@ METHODS = {
 
 def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Tabulate the mean weight of a user of each size by method; sizes thinned to `MAX_POINTS` classes."""
-    edges = np.unique(sizes).astype(np.float64)
-    if edges.size > MAX_POINTS:
-        edges = log_spaced(float(edges[0]), float(edges[-1]), MAX_POINTS)
-    weights = {f"{method.replace(' ', '_')}_user_weight": w for method, w in weights_by_method.items()}
-    by_class = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weights}).groupby(
-        np.searchsorted(edges, sizes, side="right")
+    class_edges = np.unique(sizes).astype(np.float64)
+    if class_edges.size > MAX_POINTS:
+        class_edges = log_spaced(float(class_edges[0]), float(class_edges[-1]), MAX_POINTS)
+    weight_columns = {f"{method.replace(' ', '_')}_user_weight": w for method, w in weights_by_method.items()}
+    grouped_users = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns}).groupby(
+        np.searchsorted(class_edges, sizes, side="right")
     )
-    columns = by_class.mean().assign(users=by_class["users"].sum())
-    return dict(zip(map(str, columns), columns.to_numpy().T, strict=True))
+    class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
+    return dict(zip(map(str, class_table), class_table.to_numpy().T, strict=True))
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
@@ -197,15 +220,17 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     estimates["ours"] = solution.best_estimate
     weights_by_method = {method: compute_user_weights(problem, c) for method, c in estimates.items()}
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
-    rows, _, *weights = columns.values()
-    low, high = fit_limits(np.concatenate(weights))
-    looks = [METHODS[method] for method in weights_by_method]
+    rows_of_user, _, *mean_weights = columns.values()
+    low, high = fit_limits(np.concatenate(mean_weights))
+    method_styles = [METHODS[method] for method in weights_by_method]
     points = [
-        Points(name, rows, values, style, symbol=symbol)
-        for (name, style, symbol), values in zip(looks, weights, strict=True)
+        Points(name, rows_of_user, values, style, symbol=symbol)
+        for (name, style, symbol), values in zip(method_styles, mean_weights, strict=True)
     ]
     alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
-    x = Axis("rows of the user", "rows per user", (1.0, max(float(rows.max()), 2.0)), number_format=",.3~g")
+    x = Axis(
+        "rows of the user", "rows per user", (1.0, max(float(rows_of_user.max()), 2.0)), number_format=",.3~g"
+    )
     y = Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high))
     title, disclosure = "Weight of a user, by their rows", solution.data.provenance
     return Plot("regression-weights", title, alt, x, y, points, disclosure, columns, height=HEIGHT)

@@ -65,9 +65,13 @@ class Method:
         """Return the root of the variance, or of the squared error of the prediction."""
         return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
-    def divide_by(self, best: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+    def compute_error_ratio(
+        self, other_method: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS
+    ) -> float:
         """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
-        return self.error(target) / best.error(target) if best.error(target) > 0.0 else math.nan
+        return (
+            self.error(target) / other_method.error(target) if other_method.error(target) > 0.0 else math.nan
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,7 @@ class RegressionSolution:
         return get_table(self.data).label
 
     @property
-    def at_limit(self) -> int:
+    def num_users_at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
         weights = compute_user_weights(self.problem, self.best_estimate)
         return int(np.count_nonzero(weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
@@ -119,11 +123,11 @@ class RegressionSolution:
         """Return the smallest and largest cap tried, around the best, within 5 % of its standard error."""
         if self.caps is None:
             return None
-        errors, best = np.sqrt(self.caps.variance), self.caps.best
-        too_large = np.flatnonzero(~(self.caps.has_estimate & (errors <= 1.05 * errors[best])))
-        low = too_large[too_large < best].max(initial=-1) + 1
-        high = too_large[too_large > best].min(initial=errors.size) - 1
-        return int(self.caps.caps[low]), int(self.caps.caps[high])
+        errors, best_index = np.sqrt(self.caps.variance), self.caps.best
+        is_excluded_at = np.flatnonzero(~(self.caps.has_estimate & (errors <= 1.05 * errors[best_index])))
+        low_index = is_excluded_at[is_excluded_at < best_index].max(initial=-1) + 1
+        high_index = is_excluded_at[is_excluded_at > best_index].min(initial=errors.size) - 1
+        return int(self.caps.caps[low_index]), int(self.caps.caps[high_index])
 
     @property
     def variance_is_estimated(self) -> bool:
@@ -137,7 +141,7 @@ class RegressionSolution:
 
 
 def get_table(dataset: Dataset) -> LabelledRows:
-    """Return the labels, features and owners.
+    """Return the table of labels, features and owners; raise `InvalidInput` if the data have none.
 
     Raises:
         InvalidInput: The data have none.
@@ -161,7 +165,7 @@ def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
     return "The tab *Against ε* has the best weights and bounds at other ε."
 
 
-def _choose_draws(problem: RegressionProblem) -> int:
+def _choose_num_draws(problem: RegressionProblem) -> int:
     return DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
@@ -187,12 +191,12 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
         dataset, _ = parameters.generator.build_dataset()
     else:
         raise refuse("no data were given, and the settings name a table of one's own")
-    table, variance = get_table(dataset), parameters.residual_variance
-    if variance is None:
-        variance = estimate_variance(dataset, parameters.lower, parameters.upper)
-    problem = check(dataset).with_settings(parameters.epsilon, parameters.value_bound, variance)
+    table, residual_variance = get_table(dataset), parameters.residual_variance
+    if residual_variance is None:
+        residual_variance = estimate_variance(dataset, parameters.lower, parameters.upper)
+    problem = check(dataset).with_settings(parameters.epsilon, parameters.value_bound, residual_variance)
     labels = parameters.clip_labels(table)
-    draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
+    draws = sample_limiting.try_caps(problem, labels, _choose_num_draws(problem))
     return build_solution(dataset, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -205,46 +209,50 @@ DOING_AT = {
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
     """Search for the best weights and try bounds, side by side; until both end, a first or earlier answer stands."""
-    rows = yield Cached(check, (dataset,), kept=2)
-    variance = parameters.residual_variance
-    if variance is None:
-        variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
-    problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
-    ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
+    unit_problem = yield Cached(check, (dataset,), num_kept=2)
+    residual_variance = parameters.residual_variance
+    if residual_variance is None:
+        residual_variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
+    problem = unit_problem.with_settings(parameters.epsilon, parameters.value_bound, residual_variance)
+    label_range, num_draws = (parameters.lower, parameters.upper), _choose_num_draws(problem)
     labels = parameters.clip_labels(get_table(dataset))
-    search = functools.partial(
-        Search, doing="The answer is being computed", seconds=SOON_SECONDS, soon=SOON_SECONDS, light=True
+    build_search = functools.partial(
+        Search,
+        progress_text="The answer is being computed",
+        seconds=SOON_SECONDS,
+        later_seconds=SOON_SECONDS,
+        is_light=True,
     )
-    weights: SearchResult = yield search(
+    weights_search: SearchResult = yield build_search(
         "solve",
         parameters,
         lambda tell, stop: working_set.solve(
             problem, progress=tell, should_stop=stop, on_first=lambda first: tell(None, first)
         ),
         is_complete=lambda estimate: estimate.certificate.proves(PROVED),
-        settings=(parameters, problem, ends),
-        kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
-        doing_at=DOING_AT,
+        settings=(parameters, problem, label_range),
+        num_kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
+        progress_text_at=DOING_AT,
     )
-    caps: SearchResult = yield search(
+    caps_search: SearchResult = yield build_search(
         "caps",
-        ends,
+        label_range,
         lambda tell, stop: sample_limiting.try_caps(
             problem, labels, num_draws, progress=tell, should_stop=stop
         ),
         is_complete=lambda draws: draws.num_draws == num_draws,
-        settings=ends,
-        kept=KEPT,
-        doing_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
+        settings=label_range,
+        num_kept=KEPT,
+        progress_text_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
-    if weights.value is None:
-        return weights
-    is_trying_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
-    stage = Stage.FIRST if is_trying_caps else weights.stage
-    answered_parameters, answered_problem, answered_ends = weights.settings
-    draws = caps.value if caps.settings == answered_ends else sample_limiting.NO_DRAWS
-    results = (answered_parameters, answered_problem, weights.value, draws, stage)
-    solution = yield Cached(build_solution, (dataset, *results), kept=3)
+    if weights_search.value is None:
+        return weights_search
+    is_trying_caps = weights_search.stage is Stage.FINAL and caps_search.stage is not Stage.FINAL
+    stage = Stage.FIRST if is_trying_caps else weights_search.stage
+    answered_parameters, answered_problem, answered_range = weights_search.settings
+    draws = caps_search.value if caps_search.settings == answered_range else sample_limiting.NO_DRAWS
+    results = (answered_parameters, answered_problem, weights_search.value, draws, stage)
+    solution = yield Cached(build_solution, (dataset, *results), num_kept=3)
     return SearchResult(solution, stage)
 
 
@@ -253,34 +261,34 @@ def build_solution(
     parameters: RegressionParameters,
     problem: RegressionProblem,
     best_estimate: LinearEstimate,
-    draws: CapDraws,
+    cap_draws: CapDraws,
     stage: Stage = Stage.FINAL,
 ) -> RegressionSolution:
     """Build the solution from the results of the searches."""
-    caps = sample_limiting.average_draws(problem, draws) if draws.num_draws else None
-    no_cap = sample_limiting.estimate_on_all_rows(problem)
+    cap_curve = sample_limiting.average_draws(problem, cap_draws) if cap_draws.num_draws else None
+    uncapped_estimate = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
-    def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
+    def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
         squared_error = compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
 
     note = "the least variance that any unbiased one has"
-    methods = {"ours": describe("Best weights", note, best_estimate)}
-    if caps is not None:
-        note = f"at most {wording.counted(caps.max_contributions, 'row')} per user"
-        methods["best bound"] = Method("Best bound", note, *caps.list_errors(caps.best))
-    methods["no bound"] = describe("No bound", "ordinary least squares on all rows", no_cap)
-    if caps is not None:
-        num_lost, num_kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
+    methods = {"ours": build_method("Best weights", note, best_estimate)}
+    if cap_curve is not None:
+        note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
+        methods["best bound"] = Method("Best bound", note, *cap_curve.list_errors(cap_curve.best))
+    methods["no bound"] = build_method("No bound", "ordinary least squares on all rows", uncapped_estimate)
+    if cap_curve is not None:
+        num_lost, num_kept = int(cap_curve.num_rank_deficient[0]), int(cap_curve.num_full_rank[0])
         note = f"{num_lost} of {num_lost + num_kept} draws had dependent rows" if num_lost else "a bound of 1"
-        methods["one row"] = Method("One row per user", note, *caps.list_errors(0))
+        methods["one row"] = Method("One row per user", note, *cap_curve.list_errors(0))
     try:
-        averages = sample_limiting.estimate_on_averages(problem)
-        methods["averages"] = describe("User averages", "one averaged row per user", averages)
+        averages_estimate = sample_limiting.estimate_on_averages(problem)
+        methods["averages"] = build_method("User averages", "one averaged row per user", averages_estimate)
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
         methods["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset, parameters, problem, best_estimate, no_cap, caps, draws, methods, stage
+        dataset, parameters, problem, best_estimate, uncapped_estimate, cap_curve, cap_draws, methods, stage
     )

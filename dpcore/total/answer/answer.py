@@ -94,7 +94,7 @@ def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
         "Simulate",
         "casino",
         ("own_share", "runs", "seed"),
-        idle="The curves are exact. *Simulate* adds simulated errors.",
+        idle_text="The curves are exact. *Simulate* adds simulated errors.",
     )
     curves = yield Cached(plots.compute_curves, (problem, parameters.own_share))
     yield Figures((plots.plot_strategies(curves, dataset, parameters.epsilon, points),), "xy")
@@ -169,13 +169,13 @@ def build_answer(
         dataset,
         release,
         lambda: details,
-        question={
+        question_entries={
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
         },
-        data={"column": solution.unit.column},
+        data_entries={"column": solution.unit.column},
         # These choose neither a bound nor a range.
-        left_out={"own_share", "runs", "seed", "highest_total"} | unused,
+        omitted_names={"own_share", "runs", "seed", "highest_total"} | unused,
     )
 
 
@@ -262,6 +262,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         noise=parameters.mechanism,
         delta=parameters.delta,
         measure=parameters.objective,
+        program=parameters.program,
     )
 
 

@@ -170,8 +170,8 @@ def _build_handle(
     spread = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
     draws, axis_limit = draw_unit_noise(noise), MAX_ERRORS * best_error
     return Handle(
-        bound=columns["bound"],
-        error=columns[ERROR_COLUMNS[measure][1]],
+        bounds=columns["bound"],
+        errors=columns[ERROR_COLUMNS[measure][1]],
         field="own_bound",
         parts=_select_parts(columns, measure),
         dots=Dots(cut_away, columns["mean_noise"], draws, spread, axis_limit, dots_unit),

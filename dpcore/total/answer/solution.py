@@ -13,7 +13,7 @@ from dpcore.answer.limits import Limits
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
-from dpcore.common.parameters import fields_beside_data
+from dpcore.common.parameters import list_fields_beside_data
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -241,7 +241,7 @@ def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolu
     )
 
 
-NOT_COMPARED = fields_beside_data(TotalParameters)
+NOT_COMPARED = list_fields_beside_data(TotalParameters)
 """Settings on which no part of the solution depends."""
 
 

@@ -316,6 +316,6 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
         public_sentences=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
         disclosure=dataset.provenance,
         rule=rule,
-        subject="The error" if is_entered else "The interval",
+        subject_text="The error" if is_entered else "The interval",
         choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,
     )

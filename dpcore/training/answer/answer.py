@@ -61,13 +61,19 @@ FORMS = {
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
-    best = solution.best_by_method
+    best_by_method = solution.best_by_method
     compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
-    cells = [solution.cells[best[method].cell_index] for method in compared_methods if method in best]
+    cells = [
+        solution.cells[best_by_method[method].cell_index]
+        for method in compared_methods
+        if method in best_by_method
+    ]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
-    is_by_rule = solution.parameters.pace is Pace.RULE
-    methods = FORMS if is_by_rule else (Method.FOLLOWED, Method.SMOOTH)
-    cells = [cell for cell in dict.fromkeys((solution.answer_cell, *cells)) if cell.method in methods]
+    has_rule = solution.parameters.pace is Pace.RULE
+    methods_with_program = FORMS if has_rule else (Method.FOLLOWED, Method.SMOOTH)
+    cells = [
+        cell for cell in dict.fromkeys((solution.answer_cell, *cells)) if cell.method in methods_with_program
+    ]
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     table, scaling, design = data.dataset.table, data.scaling, data.design
@@ -76,11 +82,11 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     if design is None and solution.parameters.source is not DataSource.GENERATED:
         return None
     numeric_ranges = tuple(
-        (name, ends)
-        for name, ends in zip(table.feature_names, scaling.ranges, strict=True)
+        (form_name, ends)
+        for form_name, ends in zip(table.feature_names, scaling.ranges, strict=True)
         if ends is not None
     )
-    columns = (
+    category_columns = (
         () if design is None else [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
     )
     category_levels = tuple(
@@ -88,7 +94,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
             column,
             tuple(name[len(column) + 2 :] for name in table.feature_names if name.startswith(f"{column}: ")),
         )
-        for column in columns
+        for column in category_columns
     )
     training_without_noise = Training(
         numbers=numeric_ranges,
@@ -116,25 +122,27 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
     forms = []
     for cell in cells:
-        training = _set_noise(training_without_noise, mechanism, cell)
+        training = _add_noise_settings(training_without_noise, mechanism, cell)
         name = FORMS[cell.method][1].format(wording.number(cell.reach))
         forms.append((name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, settings, forms)
 
 
-def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
-    """Return the program's training with the noise of a method."""
+def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
+    """Return the program's training with the noise, and by the rule also the steps, of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
-        noise_of_steps = account.plan_noise(mechanism, cell.bound)
-        return replace(training, gradient_noise=noise_of_steps.gradient, weight_noise=noise_of_steps.weight)
+        noise_plan = account.plan_noise(mechanism, cell.bound)
+        return replace(
+            training, gradient_noise=noise_plan.gradient_noise, weight_noise=noise_plan.weight_sum_noise
+        )
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
-    rule_noise = account.plan_rule_noise(mechanism, bound_follows)
+    rule_plan = account.plan_rule_noise(mechanism, bound_follows)
     rule = Rule(
         bounds_by=FORMS[cell.method][0],
         clip=cell.clip,
-        unit_noise=rule_noise.unit_noise,
-        count_noise=rule_noise.count,
-        number_noise=rule_noise.number,
+        unit_noise=rule_plan.unit_noise,
+        count_noise=rule_plan.count_noise,
+        number_noise=rule_plan.num_users_noise,
         momentum=descent_rule.MOMENTUM,
         travel=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
         longest=descent_rule.STABLE_SHARE
@@ -142,8 +150,8 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         * (1.0 if bound_follows else min(cell.reach, 1.0)),
         settled=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
         fade=descent_rule.FADE,
-        agreeing=descent_rule.AGREEMENT_TO_GROW * compute_faded_variance(rule_noise.gradient),
-        moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
+        agreeing=descent_rule.AGREEMENT_TO_GROW * compute_faded_variance(rule_plan.gradient_noise),
+        moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_plan.gradient_noise),
         growth=descent_rule.GROWTH,
         most_growth=descent_rule.MAX_GROWTH,
         start=descent.START_DIVISOR,
@@ -153,7 +161,12 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         ends=descent.BOUND_RANGE,
     )
     return replace(
-        training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
+        training,
+        steps=mechanism.steps,
+        first=1,
+        gradient_noise=rule_plan.gradient_noise,
+        sampled=1.0,
+        rule=rule,
     )
 
 
@@ -168,32 +181,32 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
-    rows: ClassifierRows = yield Cached(scale_rows, (data, parameters.positive_above), kept=4)
-    question: Experiment = yield Cached(
-        TrainingParameters.make_experiment, (parameters, rows, max_runs), kept=8
+    rows: ClassifierRows = yield Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
+    full_experiment: Experiment = yield Cached(
+        TrainingParameters.make_experiment, (parameters, rows, max_runs), num_kept=8
     )
-    found: SearchResult = yield Search(
+    search_result: SearchResult = yield Search(
         "runs_job",
-        question.key,
+        full_experiment.key,
         lambda runs, tell, stop: complete_runs(
-            question, runs, progress=tell, should_stop=stop, on_more=lambda more: tell(None, more)
+            full_experiment, runs, progress=tell, should_stop=stop, on_more=lambda more: tell(None, more)
         ),
         "Training",
         settings=parameters,
         resumes=True,
         is_complete=lambda runs: runs is not None and runs.is_complete,
-        kept=MAX_TABLES,
+        num_kept=MAX_TABLES,
         seconds=FIRST_SECONDS,
-        soon=SOON_SECONDS,
-        doing_at={Stage.EARLIER: "Training for the new settings"},
-        heavy=True,
+        later_seconds=SOON_SECONDS,
+        progress_text_at={Stage.EARLIER: "Training for the new settings"},
+        is_heavy=True,
     )
-    if found.value is None:
-        return found
+    if search_result.value is None:
+        return search_result
     solution: TrainingSolution = yield Cached(
-        TrainingSolution, (data, found.settings, found.value, found.stage), kept=8
+        TrainingSolution, (data, search_result.settings, search_result.value, search_result.stage), num_kept=8
     )
-    return SearchResult(None if solution.best is None else solution, found.stage)
+    return SearchResult(None if solution.best is None else solution, search_result.stage)
 
 
 def show_inputs(answer: Answer, data: TrainingData) -> Parts:
@@ -222,26 +235,26 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
-        "W": 100.0 * solution.largest_weight,
-        "Runs": losses.runs,
-        "Loss": losses.mean,
-        "± noise": losses.half_width,
+        "W": 100.0 * solution.largest_weights,
+        "Runs": losses.num_runs,
+        "Loss": losses.means,
+        "± noise": losses.half_widths,
         "± users": losses.users_half_width,
-        "One run ±": losses.spread,
-        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
-        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "One run ±": losses.spreads,
+        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
+        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).means,
+        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,
     }
 
 
 def show_bounds(answer: Answer, data: TrainingData) -> Parts:
     """Show loss or accuracy against the bound."""
-    scores = {
+    score_labels = {
         (measure, unit): f"{plots.TITLES[measure]}, mean over {unit.value}"
         for measure in Measure
         for unit in ScoreUnit
     }
-    measure, unit = yield Choice("bounds_score", "The figure shows", scores)
+    measure, unit = yield Choice("bounds_score", "The figure shows", score_labels)
     yield plots.plot_bounds(answer.solution, measure, unit)
 
 
@@ -255,7 +268,7 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
 
 
 def show_theory(answer: Answer, data: TrainingData) -> Parts:
-    """Show the bounds that two theories call for."""
+    """Show the bounds and trade-offs that two theories call for, as a table with a note."""
     histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
     columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
@@ -306,12 +319,15 @@ def build_answer(
     Source: Epasto et al. 2020, section 4.
     """
     solution = solve(data, parameters) if solution is None else solution
-    label_rule = describe_label_rule(solution.data, solution.parameters.positive_above)
+    label_rule_text = describe_label_rule(solution.data, solution.parameters.positive_above)
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
-        assumptions=(*((label_rule,) if label_rule else ()), *list_assumptions(solution.parameters)),
+        assumptions=(
+            *((label_rule_text,) if label_rule_text else ()),
+            *list_assumptions(solution.parameters),
+        ),
         disclosure=solution.data.provenance,
         facts=words.build_facts(solution),
         proofs=(("Model without privacy", solution.runs.references.certificate, "Newton's method."),),
@@ -334,12 +350,12 @@ def build_answer(
         solution.data.dataset,
         "private linear classifier",
         lambda: _list_details(solution),
-        question={
+        question_entries={
             "data_source": solution.parameters.source.value,  # In every choice, ``source`` is the work with the method.
             "mechanism": "noisy full-batch gradient descent",
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 4 and appendix E.2",
         },
-        data={"users_held_out": solution.table.experiment.test.num_users},
+        data_entries={"users_held_out": solution.table.experiment.test.num_users},
         schema="sweetspot/training/2",
     )
 
@@ -373,19 +389,19 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
     losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     scores = {
-        "loss": losses.mean,
-        "half_width_95": losses.half_width,
+        "loss": losses.means,
+        "half_width_95": losses.half_widths,
         "half_width_95_users": losses.users_half_width,
-        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
+        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,
     }
     return [
         {
             "method": cell.method.value,
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
-            "largest_user_weight": finite_or_none(float(solution.largest_weight[i])),
-            "runs": int(losses.runs[i]),
+            "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
+            "runs": int(losses.num_runs[i]),
             **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
         }
         for i, cell in enumerate(solution.cells)
@@ -406,9 +422,9 @@ def write_runs(table: RunTable, disclosure: Provenance) -> str:
         "run": runs,
         "split": runs % len(table.experiment.splits),
     }
-    names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
+    score_names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
     for (side, unit, measure), scores in zip(
-        names, table.scores[cell_indices, runs].reshape(-1, 8).T, strict=True
+        score_names, table.scores[cell_indices, runs].reshape(-1, 8).T, strict=True
     ):
         columns[f"{side}_{unit.value}_{measure.value}"] = scores
     columns["label"] = disclosure.label

@@ -55,17 +55,17 @@ class Runs:
 
 
 def complete_runs(
-    question: Experiment,
+    full_experiment: Experiment,
     runs: Runs | None = None,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     on_more: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
-    """Make the runs that are missing, and then those that decide a close call.
+    """Return the runs with those that were missing, then those that decide a close call; None if stopped before any.
 
     Args:
-        question: The methods, bounds and splits.
+        full_experiment: The methods, bounds and splits.
         runs: The runs that there are; None for none.
         progress: Told the share of runs done.
         should_stop: Asked between steps.
@@ -74,42 +74,44 @@ def complete_runs(
     Returns:
         The runs; None if it was stopped before the first of them.
     """
-    references, table, first_look = None, question.make_empty_table(), None
+    references, table, first_look = None, full_experiment.make_empty_table(), None
     if runs is not None and runs.user_share == 1.0:
         references, table = runs.references, runs.table
     if references is None:
-        first_look = None if on_more is None else _take_first_look(question, should_stop, on_more)
-        references = experiment.compute_references(question, should_stop)
+        first_look = None if on_more is None else _take_first_look(full_experiment, should_stop, on_more)
+        references = experiment.compute_references(full_experiment, should_stop)
     if references is None:
         return first_look
-    comparison = references
+    finished_references = references
     table = experiment.fill_table(
         table,
         progress=progress,
         should_stop=should_stop,
-        on_update=None if on_more is None else lambda table: on_more(Runs(table, comparison)),
+        on_update=None if on_more is None else lambda table: on_more(Runs(table, finished_references)),
     )
     if first_look is not None and not table.runs_done.any():
         return first_look
-    close_question = decision.plan_close_call(table)
-    if close_question is None:
+    close_experiment = decision.plan_close_call(table)
+    if close_experiment is None:
         return Runs(table, references, is_complete=table.is_finished)
-    close_table = experiment.fill_table(close_question.make_empty_table(), should_stop=should_stop)
+    close_table = experiment.fill_table(close_experiment.make_empty_table(), should_stop=should_stop)
     if not close_table.runs_done.min():
         return Runs(table, references)
     return Runs(table, references, close_table=close_table, is_complete=True)
 
 
 def _take_first_look(
-    question: Experiment, should_stop: ShouldStop, on_more: Callable[[Runs], None]
+    full_experiment: Experiment, should_stop: ShouldStop, on_more: Callable[[Runs], None]
 ) -> Runs | None:
     """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
-    subset = experiment.make_first_look(question)
-    references = None if subset is None else experiment.compute_references(subset, should_stop)
-    if subset is None or references is None:
+    subset_experiment = experiment.make_first_look(full_experiment)
+    references = (
+        None if subset_experiment is None else experiment.compute_references(subset_experiment, should_stop)
+    )
+    if subset_experiment is None or references is None:
         return None
     table = experiment.fill_table(
-        subset.make_empty_table(),
+        subset_experiment.make_empty_table(),
         should_stop=should_stop,
         on_update=lambda table: on_more(Runs(table, references)),
     )
@@ -166,7 +168,7 @@ class TrainingSolution:
     def trade_offs(self) -> tuple[float, float]:
         """Compute A in W² + A Σ c²: of plain descent with its constants, and of theorem 4 with constant 1."""
         train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
-        eigenvalues = decision.compute_public_hessian(train, mechanism)
+        eigenvalues = decision.compute_public_eigenvalues(train, mechanism)
         return (
             decision.calibrate_trade_off(eigenvalues, mechanism),
             decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism),
@@ -180,7 +182,7 @@ class TrainingSolution:
         cell_index: int | None = None,
     ) -> float:
         """Return a mean score of a cell, or of the one that answers."""
-        means = self.table.summarise(measure, unit, side).mean
+        means = self.table.summarise(measure, unit, side).means
         return float(means[self.answer_index if cell_index is None else cell_index])
 
     def average_references(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
@@ -199,12 +201,12 @@ class TrainingSolution:
         return self.cells[self.answer_index]
 
     @property
-    def reaches(self) -> FloatArray:
+    def bounds_in_rows(self) -> FloatArray:
         """Return how far a user moves a step's sum under each cell, in rows."""
         return np.array([cell.reach for cell in self.cells])
 
     @property
-    def largest_weight(self) -> FloatArray:
+    def largest_weights(self) -> FloatArray:
         """Compute W of each cell: the heaviest user's share of all weights at its bound; NaN if the bound follows."""
         train = self.table.experiment.train
         bounds = np.array([max(cell.bound, 1e-9) for cell in self.cells])
@@ -215,7 +217,7 @@ class TrainingSolution:
     @property
     def is_useless(self) -> bool:
         """Return True if even the best method clearly does no better than guessing."""
-        return self.verdict is not None and bool(self.verdict.is_clear and self.verdict.mean > 0.0)
+        return self.verdict is not None and bool(self.verdict.is_clear and self.verdict.means > 0.0)
 
     @property
     def is_unclear(self) -> bool:
@@ -231,27 +233,30 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """
-    train = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
+    training_rows = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
     mechanism = build_plain_mechanism(parameters)
-    eigenvalues, histogram = decision.compute_public_hessian(train, mechanism), train.histogram
+    eigenvalues, histogram = (
+        decision.compute_public_eigenvalues(training_rows, mechanism),
+        training_rows.histogram,
+    )
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
-    def compute_parts(epsilon: float) -> tuple[float, float]:
-        return decision.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
+    def compute_costs(epsilon: float) -> tuple[float, float]:
+        return decision.calibrate_costs(eigenvalues, replace(mechanism, epsilon=epsilon))
 
-    def find_best(epsilon: float) -> tuple[float, float]:
-        sampling, noise = compute_parts(epsilon)
-        bound = weights.best_smooth(histogram, sampling / noise if noise > 0.0 else 0.0).bound
-        return bound, float(decision.predict_excess(histogram, np.array(bound), (sampling, noise)))
+    def find_best_bound(epsilon: float) -> tuple[float, float]:
+        sampling_cost, noise_cost = compute_costs(epsilon)
+        bound = weights.best_smooth(histogram, sampling_cost / noise_cost if noise_cost > 0.0 else 0.0).bound
+        return bound, float(decision.predict_excess(histogram, np.array(bound), (sampling_cost, noise_cost)))
 
     return BoundComparison(
         "Best bound h (rows per user)",
         "Predicted excess of the loss",
-        find_best,
+        find_best_bound,
         # Accounting for a share of the users in a step takes seconds for one ε: no table follows the slider then.
         None
         if mechanism.sampled < 1.0
-        else lambda epsilon, bounds: decision.predict_excess(histogram, bounds, compute_parts(epsilon)),
+        else lambda epsilon, bounds: decision.predict_excess(histogram, bounds, compute_costs(epsilon)),
         histogram.sizes,
         histogram.users,
         is_integer=False,

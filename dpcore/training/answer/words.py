@@ -22,36 +22,38 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user``."""
-    rows = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
-    clipping = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
+    rows_text = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
+    clipping_text = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "clipped gradient sums whose bound adapts to the users",
-        Method.CAP: f"a cap: at most {rows} of each user, drawn at random{clipping}",
-        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows}",
-        Method.OUTPUT: f"output perturbation, smooth weights of at most {rows} per user",
-        Method.SMOOTH: f"smooth weights of at most {rows} per user{clipping}",
+        Method.CAP: f"a cap: at most {rows_text} of each user, drawn at random{clipping_text}",
+        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_text}",
+        Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_text} per user",
+        Method.SMOOTH: f"smooth weights of at most {rows_text} per user{clipping_text}",
     }[cell.method]
 
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
-    """Build the bound, where there is one, and its loss and accuracy."""
-    cell, uncertainty = solution.answer_cell, format_uncertainty(solution)
+    """Build the card's numbers: bound, if there is one, loss, references, accuracy, and intervals if there is none."""
+    cell, uncertainty_text = solution.answer_cell, format_uncertainty(solution)
     loss, accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     without_privacy, guessing, *_ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    best_accuracy, guessed_accuracy, *_ = solution.average_references(Measure.ACCURACY, ScoreUnit.ROWS)
+    accuracy_without_privacy, guessing_accuracy, *_ = solution.average_references(
+        Measure.ACCURACY, ScoreUnit.ROWS
+    )
     # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
     # and the intervals stand below it.
     has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     numbers = [
-        Number("Loss, users held out", wording.number(loss), uncertainty * has_bound, loss_help, loss),
+        Number("Loss, users held out", wording.number(loss), uncertainty_text * has_bound, loss_help, loss),
         Number("Without privacy", wording.number(without_privacy), value=without_privacy),
         Number("Guessing", wording.number(guessing), "one score for all rows", value=guessing),
         Number(
             "Rows told right",
             wording.percent(accuracy, 3),
-            f"{wording.percent(best_accuracy, 3)} without privacy",
-            f"Guessing: {wording.percent(guessed_accuracy, 3)}.",
+            f"{wording.percent(accuracy_without_privacy, 3)} without privacy",
+            f"Guessing: {wording.percent(guessing_accuracy, 3)}.",
             accuracy,
         ),
     ]
@@ -60,14 +62,14 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         note = wording.agreeing(cell.reach, "row per user", unit)
         numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     else:
-        numbers.insert(1, Number("95 % intervals", uncertainty))
+        numbers.insert(1, Number("95 % intervals", uncertainty_text))
     return tuple(numbers)
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
-    """Format the uncertainty: ``± 0.003 noise, ± 0.02 users``."""
+    """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``."""
     losses, i = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.answer_index
-    half_widths = {"noise": float(losses.half_width[i]), "users": float(losses.users_half_width[i])}
+    half_widths = {"noise": float(losses.half_widths[i]), "users": float(losses.users_half_width[i])}
     return ", ".join(
         f"± {wording.number(half_width, 2)} {source}"
         for source, half_width in half_widths.items()
@@ -81,8 +83,8 @@ def write_headline(solution: TrainingSolution) -> str:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
         return "Not clear whether training beats guessing with this budget."
-    train = "Train" if solution.table.is_finished else "Best so far: train"
-    return f"{train} with {describe_cell(solution.answer_cell)}."
+    train_text = "Train" if solution.table.is_finished else "Best so far: train"
+    return f"{train_text} with {describe_cell(solution.answer_cell)}."
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
@@ -93,22 +95,24 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    is_unbounded = high == solution.reaches[solution.table.find_cells(method)[-1]]
-    objective = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
+    is_unbounded = high == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
+    objective_text = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     return standard.write_range(
-        solution.best.low, high, name="h", objective=objective, others="the next bounds tried"
+        solution.best.low, high, name="h", objective=objective_text, others_text="the next bounds tried"
     )
 
 
 def write_detail(solution: TrainingSolution) -> str:
     """Write the losses for comparison, and the sentences that qualify the headline."""
     references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    without_privacy, guessing, *_ = map(wording.number, references)
+    without_privacy_text, guessing_text, *_ = map(wording.number, references)
     parameters, is_finished = solution.parameters, solution.table.is_finished
-    sentences = [f"The loss is {without_privacy} without privacy, and {guessing} for one constant score."]
+    sentences = [
+        f"The loss is {without_privacy_text} without privacy, and {guessing_text} for one constant score."
+    ]
     if solution.runs.user_share < 1.0:
-        share = wording.percent(solution.runs.user_share)
-        sentences.append(f"**A first look at {share} of the users, with the noise of all.**")
+        share_text = wording.percent(solution.runs.user_share)
+        sentences.append(f"**A first look at {share_text} of the users, with the noise of all.**")
     if parameters.epsilon >= WEAK_EPSILON or parameters.delta >= WEAK_DELTA:
         sentences.append("**ε or δ of this size gives hardly any protection.**")
     if solution.is_useless or solution.is_unclear:
@@ -116,9 +120,9 @@ def write_detail(solution: TrainingSolution) -> str:
     if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
         remedy = "Choose it without these data."
         if Method.FOLLOWED in solution.best_by_method:
-            loss = wording.number(_average_loss(solution, Method.FOLLOWED))
-            remedy = f"An adaptive bound needs no choice; its loss is {loss}."
-        sentences.append(standard.warn_of_leak("this bound was", remedy=remedy))
+            loss_text = wording.number(_average_loss(solution, Method.FOLLOWED))
+            remedy = f"An adaptive bound needs no choice; its loss is {loss_text}."
+        sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy))
     # These sentences stand last, since they come and go while the runs are made.
     if not is_finished:
         runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.answer_index])
@@ -129,21 +133,23 @@ def write_detail(solution: TrainingSolution) -> str:
 
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
-    """Describe the excess loss of an adaptive bound as stopping, clipping and noise, if there are runs of it."""
+    """Return the parts of an adaptive bound's excess loss as a fact: stopping, clipping, noise; empty without runs."""
     if Method.FOLLOWED not in solution.best_by_method:
         return {}
     loss = _average_loss(solution, Method.FOLLOWED)
     without_privacy, _, without_noise, unclipped = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    parts = (
+    loss_differences = (
         loss - without_privacy,
         unclipped - without_privacy,
         without_noise - unclipped,
         loss - without_noise,
     )
-    excess, stopping, clipping, noise = (wording.number(difference, 2) for difference in parts)
+    excess_text, stopping_text, clipping_text, noise_text = (
+        wording.number(difference, 2) for difference in loss_differences
+    )
     return {
-        "Where the loss comes from": f"an adaptive bound loses {excess} to privacy: {stopping} by stopping early, "
-        f"{clipping} by clipping, {noise} by noise."
+        "Where the loss comes from": f"an adaptive bound loses {excess_text} to privacy: {stopping_text} by stopping "
+        f"early, {clipping_text} by clipping, {noise_text} by noise."
     }
 
 
@@ -155,12 +161,12 @@ def _average_loss(solution: TrainingSolution, method: Method) -> float:
 def describe_inputs(solution: TrainingSolution) -> str:
     """Describe the rows that the answer is computed from."""
     experiment = solution.table.experiment
-    train, test = (
+    train_text, test_text = (
         f"{wording.counted(rows.num_users, 'user')} with {wording.counted(rows.num_rows, 'row')}"
         for rows in (experiment.train, experiment.test)
     )
     return (
-        f"{wording.plain(solution.data.dataset.source, 600)} {train} to train on, {test} held out; "
+        f"{wording.plain(solution.data.dataset.source, 600)} {train_text} to train on, {test_text} held out; "
         f"{wording.counted(experiment.train.num_features, 'feature')} with the intercept; "
         f"{wording.percent(float((experiment.train.signs > 0).mean()))} of the labels are 1."
     )
@@ -230,12 +236,12 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
     runs = int(solution.table.runs_done[solution.answer_index])
-    splits = wording.counted(len(solution.table.experiment.splits), "split")
+    splits_text = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
         guarantee=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
         sentences=f"{bound_text} {training_text} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(runs, 'simulated run')} on {splits} of the users).",
+        f"{wording.counted(runs, 'simulated run')} on {splits_text} of the users).",
         public_sentences=f"{public_bound_text} {training_text}",
         disclosure=solution.data.dataset.provenance,
         rule="The method has the smallest mean loss on users held out, within one standard error; the bound follows "
@@ -251,54 +257,58 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
 
 def _describe_bound(cell: Cell) -> str:
     """Describe how users are bounded, with the source."""
-    rows = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
-    clipping = (
+    rows_text = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
+    clipping_text = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
     )
-    weighted = (
-        f"Rows were weighted so that no user weighs more than {rows} [@epasto2020, section 4].{clipping}"
+    weighting_text = (
+        f"Rows were weighted so that no user weighs more than {rows_text} [@epasto2020, section 4]."
     )
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
         "norms [@andrew2021].",
         Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {wording.number(cell.bound, 6)} "
         "[@mcmahan2018].",
-        Method.CAP: f"At most {rows} of each user, drawn once at random, were kept [@amin2019, algorithm 1].{clipping}",
-    }.get(cell.method, weighted)
+        Method.CAP: f"At most {rows_text} of each user, drawn once at random, were kept [@amin2019, algorithm 1]."
+        f"{clipping_text}",
+    }.get(cell.method, weighting_text + clipping_text)
 
 
 def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     """Describe the model that the page released, by the guarantee that was charged for it."""
     facts, cell = model.facts, model.cell
-    text = (
+    training_text = (
         f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
         "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
         "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
         guarantee=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),
-        sentences=text,
-        public_sentences=text,
+        sentences=training_text,
+        public_sentences=training_text,
         disclosure=facts,
         rule="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; the guarantee does not cover its choice.",
-        subject="The model",
+        subject_text="The model",
         choice_source=ChoiceSource.DRAWN,
     )
 
 
-def _describe_training(parameters: TrainingParameters, cell: Cell, noise: str) -> str:
-    """Describe the descent."""
-    loss = f"the {parameters.loss.label.lower()} loss"
+def _describe_training(parameters: TrainingParameters, cell: Cell, noise_name: str) -> str:
+    """Write how the model is trained: by noisy descent, or by output perturbation."""
+    loss_text = f"the {parameters.loss.label.lower()} loss"
     if cell.method is Method.OUTPUT:
-        return f"The model is the minimiser of {loss} with a quadratic penalty and {noise} noise [@chaudhuri2011]."
+        return (
+            f"The model is the minimiser of {loss_text} with a quadratic penalty and {noise_name} noise "
+            "[@chaudhuri2011]."
+        )
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    average_text, momentum = AVERAGES[mechanism.average], ""
+    average_text, momentum_text = AVERAGES[mechanism.average], ""
     if mechanism.pace is Pace.RULE:
-        average_text, momentum = "a weighted average of the iterates", "with momentum "
+        average_text, momentum_text = "a weighted average of the iterates", "with momentum "
     return (
         f"The model is {average_text} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
-        f"{momentum}on {loss}, with {noise} noise in every step [@bassily2014] and every row's gradient clipped to "
-        "norm 1."
+        f"{momentum_text}on {loss_text}, with {noise_name} noise in every step [@bassily2014] and every row's "
+        "gradient clipped to norm 1."
     )

@@ -48,17 +48,17 @@ class QueueEntry:
     """The place of one piece of work in a line.
 
     Attributes:
-        since: When it asked, in seconds of the line's clock: who asked first is first. Work that replaces other work
+        asked_at: When it asked, in seconds of the line's clock: who asked first is first. Work that replaces other work
             takes its place, so that a slider that moves on does not send its session to the end.
-        began: When its turn began.
-        patience: Seconds that it will still stand back for pages.
-        waiting: Whether it waits for its turn now.
+        began_at: When its turn began.
+        patience_seconds: Seconds that it will still stand back for pages.
+        is_waiting: Whether it waits for its turn now.
     """
 
-    since: float
-    began: float = 0.0
-    patience: float = PATIENCE_SECONDS
-    waiting: bool = False
+    asked_at: float
+    began_at: float = 0.0
+    patience_seconds: float = PATIENCE_SECONDS
+    is_waiting: bool = False
 
 
 class Pages:
@@ -66,7 +66,7 @@ class Pages:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._at_work = 0
+        self._num_runs = 0
         self._mine = threading.local()
 
     @contextmanager
@@ -76,12 +76,12 @@ class Pages:
             yield
             return
         self._mine.runs = True
-        self._count(1)
+        self._change_count(1)
         try:
             yield
         finally:
             self._mine.runs = False
-            self._count(-1)
+            self._change_count(-1)
 
     @contextmanager
     def wait(self) -> Iterator[None]:
@@ -90,28 +90,30 @@ class Pages:
             yield
             return
         self._mine.runs = False
-        self._count(-1)
+        self._change_count(-1)
         try:
             yield
         finally:
             self._mine.runs = True
-            self._count(1)
+            self._change_count(1)
 
     def let_go_first(self, entry: QueueEntry) -> None:
         """Return when no page computes, or when the patience of this work is at its end."""
-        if not self._at_work or entry.patience <= 0.0:
+        if not self._num_runs or entry.patience_seconds <= 0.0:
             return
         began = time.monotonic()
         with self._changed:
-            self._changed.wait_for(lambda: not self._at_work, entry.patience)
-        entry.patience -= time.monotonic() - began
+            self._changed.wait_for(lambda: not self._num_runs, entry.patience_seconds)
+        entry.patience_seconds -= time.monotonic() - began
 
     def _runs_here(self) -> bool:
+        """Return True if this thread runs a page."""
         return getattr(self._mine, "runs", False)
 
-    def _count(self, change: int) -> None:
+    def _change_count(self, change: int) -> None:
+        """Change the number of runs that compute, and wake what waits for them."""
         with self._changed:
-            self._at_work += change
+            self._num_runs += change
             self._changed.notify_all()
 
 
@@ -124,52 +126,56 @@ class WorkQueue:
         clock: Seconds; never goes back.
     """
 
-    def __init__(self, at_once: int, pages: Pages, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, max_at_once: int, pages: Pages, clock: Callable[[], float] = time.monotonic) -> None:
         self._changed = threading.Condition()
-        self._free = at_once
+        self._num_free = max_at_once
         self.pages, self._clock = pages, clock
         self._waiting: list[QueueEntry] = []
 
     @property
     def is_full(self) -> bool:
         """Return True if whatever enters now has to wait."""
-        return not self._free
+        return not self._num_free
 
     def create_entry(self, previous: QueueEntry | None = None) -> QueueEntry:
-        """Return a new place: at the end, or that of the work before where it is still in the line."""
+        """Return a new entry: at the end, or at the place of the previous work if that still waits."""
         with self._changed:
-            return QueueEntry(previous.since if previous is not None and previous.waiting else self._clock())
+            return QueueEntry(
+                previous.asked_at if previous is not None and previous.is_waiting else self._clock()
+            )
 
-    def enter(self, entry: QueueEntry, stopped: Callable[[], bool]) -> bool:
-        """Wait for a turn; False where it was stopped before it came."""
+    def enter(self, entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+        """Wait for a turn; return False if the work was stopped before its turn came."""
         with self._changed:
             self._waiting.append(entry)
-            entry.waiting = True
+            entry.is_waiting = True
             try:
-                while not stopped():
-                    if self._free and entry is min(self._waiting, key=lambda candidate: candidate.since):
-                        self._free -= 1
-                        entry.began = self._clock()
+                while not is_stopped():
+                    if self._num_free and entry is min(
+                        self._waiting, key=lambda candidate: candidate.asked_at
+                    ):
+                        self._num_free -= 1
+                        entry.began_at = self._clock()
                         return True
                     self._changed.wait(_LOOK_SECONDS)
                 return False
             finally:
-                entry.waiting = False
+                entry.is_waiting = False
                 self._waiting.remove(entry)
                 self._changed.notify_all()
 
     def look_again(self) -> None:
-        """Let whoever was stopped while it waited find out."""
+        """Wake all waiting work, so that work that was stopped finds out."""
         with self._changed:
             self._changed.notify_all()
 
     def leave(self) -> None:
         """Give the turn back."""
         with self._changed:
-            self._free += 1
+            self._num_free += 1
             self._changed.notify_all()
 
-    def step(self, entry: QueueEntry, stopped: Callable[[], bool]) -> bool:
+    def step(self, entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
         """Between two steps of work that has its turn: let pages go first, and after a while others of the line.
 
         Returns:
@@ -178,11 +184,11 @@ class WorkQueue:
         self.pages.let_go_first(entry)
         with self._changed:
             current_time = self._clock()
-            if not self._waiting or current_time - entry.began < TURN_SECONDS:
+            if not self._waiting or current_time - entry.began_at < TURN_SECONDS:
                 return True
-        entry.since = current_time + LATER_SECONDS
+        entry.asked_at = current_time + LATER_SECONDS
         self.leave()
-        return self.enter(entry, stopped)
+        return self.enter(entry, is_stopped)
 
 
 PAGES = Pages()
@@ -194,24 +200,25 @@ HEAVY = WorkQueue(1, PAGES)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_ABOUT_DATA: list[Any] = []
+_FUNCTIONS_OF_DATA: list[Any] = []
 
 
 def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache a function of this session's data; so many answers are kept."""
+    """Make a decorator that caches a function of this session's data; so many answers are kept."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """Return the function with a cache that `forget` empties."""
         cached_function = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(
             function
         )
-        _ABOUT_DATA.append(cached_function)
+        _FUNCTIONS_OF_DATA.append(cached_function)
         return cached_function
 
     return decorate
 
 
 def cached_for_all(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache a function that depends on no data, for all sessions; so many answers are kept."""
+    """Make a decorator that caches a function of no data for all sessions; so many answers are kept."""
     return st.cache_resource(max_entries=max_entries, show_spinner=False)
 
 
@@ -254,35 +261,37 @@ class Answers(Generic[R]):
                 del self._answers[next(iter(self._answers))]
 
 
-def answers(name: str, for_all: bool, max_entries: int = 32) -> Answers[Any]:
-    """Return the results of the searches of one name; questions are to hold the digest of the data.
+def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[Any]:
+    """Return the store of the results of one name's searches; questions are to hold the digest of the data.
 
     Args:
         name: Name of a page or of one of its searches.
-        for_all: Whether all sessions share them: only where the data are the same for everybody by themselves, as
+        is_shared: Whether all sessions share them: only where the data are the same for everybody by themselves, as
             samples and generators are. An upload stays with its session, whatever it was declared to be.
         max_entries: How many are kept.
     """
-    return _for_all(name, max_entries) if for_all else _of_session(name, max_entries)
+    return _get_shared_answers(name, max_entries) if is_shared else _get_session_answers(name, max_entries)
 
 
 def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    kept_answers = answers(call.name, False, call.kept)
+    kept_answers = get_answers(call.name, False, call.num_kept)
     return kept_answers.compute(call.question, functools.partial(call.function, *call.arguments))
 
 
 @cached_for_all(max_entries=64)
-def _for_all(name: str, max_entries: int) -> Answers[Any]:
+def _get_shared_answers(name: str, max_entries: int) -> Answers[Any]:
+    """Return the store that all sessions share under this name."""
     return Answers(max_entries)
 
 
 @cached(max_entries=64)
-def _of_session(name: str, max_entries: int) -> Answers[Any]:
+def _get_session_answers(name: str, max_entries: int) -> Answers[Any]:
+    """Return this session's store under this name."""
     return Answers(max_entries)
 
 
 def forget() -> None:
     """Drop every answer that was computed from this session's data."""
-    for function in _ABOUT_DATA:
+    for function in _FUNCTIONS_OF_DATA:
         function.clear()

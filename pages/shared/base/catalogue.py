@@ -53,6 +53,6 @@ PLANNING = next((question for question in PAGES if question.plans), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
 
 
-def page(title: str) -> Question:
+def find_page(title: str) -> Question:
     """Return the page with this title."""
     return next(question for question in PAGES if question.title == title)

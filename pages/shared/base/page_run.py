@@ -37,10 +37,10 @@ class PageRun:
         card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
         key: Of that card.
-        lacks: Label of the field that a private draw of the bound waits for; empty for none.
-        selection: The card, and how its bound can be selected privately; None before anyone asks.
-        invented: True if the answer is about invented data because the data in use lack what it needs.
-        private: True if the data in use are private; only then a bound is selected privately.
+        missing_label: Label of the field that a private draw of the bound waits for; empty for none.
+        card_and_selection: The card, and how its bound can be selected privately; None before anyone asks.
+        is_invented: True if the answer is about invented data because the data in use lack what it needs.
+        is_private: True if the data in use are private; only then a bound is selected privately.
         own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
         answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.
     """
@@ -51,10 +51,10 @@ class PageRun:
     card: Any = None
     shown_card: Any = None
     key: str = ""
-    lacks: str = ""
-    selection: tuple[Any, Any] | None = None
-    invented: bool = False
-    private: bool = False
+    missing_label: str = ""
+    card_and_selection: tuple[Any, Any] | None = None
+    is_invented: bool = False
+    is_private: bool = False
     own_data: Any = None
     answered_parameters: Any = None
 
@@ -63,13 +63,13 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
 
 
-def ask(dialog: Callable[..., None], *arguments: Any) -> None:
-    """Let this run of the app open a dialog; for callbacks."""
+def request_dialog(dialog: Callable[..., None], *arguments: Any) -> None:
+    """Have this run of the app open a dialog with these arguments; for callbacks."""
     st.session_state[keys.DIALOG_ASKED] = dialog, arguments
 
 
-def open_asked() -> None:
-    """Open the dialog that was asked for; to be called outside of every fragment.
+def open_requested_dialog() -> None:
+    """Open the dialog that was requested, if any; to be called outside of every fragment.
 
     Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
     a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
@@ -81,11 +81,11 @@ def open_asked() -> None:
         dialog(*arguments)
 
 
-def in_sight() -> bool:
+def is_dialog_in_sight() -> bool:
     """Return True if a dialog is open, or about to be."""
     return keys.DIALOG_ASKED in st.session_state or bool(st.session_state.get(keys.DIALOG_OPEN))
 
 
-def closed() -> None:
+def note_dialog_closed() -> None:
     """Note that no dialog is open: a person closed it, or the page begins again."""
     st.session_state.pop(keys.DIALOG_OPEN, None)

@@ -26,40 +26,40 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 """Values in [0, 1], as shares and answers of yes or no are."""
 
 
-def rounded_out(low: float, high: float) -> tuple[float, float]:
+def round_out(low: float, high: float) -> tuple[float, float]:
     """Round bounds that contain [low, high]: 0 where they fit, else 1, 2 or 5 times a power of ten."""
     tiny, huge = VALUE_BOUND_RANGE
-    lower = 0.0 if low > -tiny else -next_round(min(-low, huge / 2.0))
-    upper = 0.0 if high < tiny else next_round(min(high, huge / 2.0))
+    lower = 0.0 if low > -tiny else -round_up(min(-low, huge / 2.0))
+    upper = 0.0 if high < tiny else round_up(min(high, huge / 2.0))
     return (lower, upper) if lower < upper else (lower, lower + 1.0)
 
 
-def next_round(value: float) -> float:
+def round_up(value: float) -> float:
     """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
     power = 10.0 ** math.floor(math.log10(value))
     return next((power * step for step in (1.0, 2.0, 5.0) if power * step >= value), 10.0 * power)
 
 
 def propose_settings(
-    current: Mapping[str, Any], defaults: Mapping[str, Any], reset: Collection[str] = ()
+    current_values: Mapping[str, Any], defaults: Mapping[str, Any], reset_names: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return the settings that follow from the data, each with a note that it was proposed.
 
-    A setting that the user changed stays. One of ``reset`` was chosen for other data and is proposed again.
+    A setting that the user changed stays. One of ``reset_names`` was chosen for other data and is proposed again.
     """
     return {
         key: value
         for name, value in defaults.items()
-        if name in reset or current[name] == current[f"{name}_proposed"]
+        if name in reset_names or current_values[name] == current_values[f"{name}_proposed"]
         for key in (name, f"{name}_proposed")
     }
 
 
 def propose_range(
     dataset: Dataset,
-    current: Mapping[str, Any],
-    ends: tuple[str, str],
-    initial: tuple[float | None, float | None] = (None, None),
+    current_values: Mapping[str, Any],
+    end_names: tuple[str, str],
+    initial_range: tuple[float | None, float | None] = (None, None),
 ) -> dict[str, Any]:
     """Return new values of the two fields of a range and of ``proposed``; empty if the fields stay as they are.
 
@@ -70,17 +70,20 @@ def propose_range(
 
     Args:
         dataset: The new data.
-        current: Present values of the fields.
-        ends: Names of the two fields.
-        initial: The range of data without values.
+        current_values: Present values of the fields.
+        end_names: Names of the two fields.
+        initial_range: The range of data without values.
     """
-    current_range = current[ends[0]], current[ends[1]]
-    if dataset.release is not None or current_range not in (current["proposed"] or initial, (None, None)):
+    current_range = current_values[end_names[0]], current_values[end_names[1]]
+    if dataset.release is not None or current_range not in (
+        current_values["proposed"] or initial_range,
+        (None, None),
+    ):
         return {}
-    new_range = (None, None) if dataset.is_private else initial
+    new_range = (None, None) if dataset.is_private else initial_range
     if dataset.values is not None and not dataset.is_private:
-        new_range = rounded_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
-    return {ends[0]: new_range[0], ends[1]: new_range[1], "proposed": new_range}
+        new_range = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
+    return {end_names[0]: new_range[0], end_names[1]: new_range[1], "proposed": new_range}
 
 
 T = TypeVar("T")
@@ -108,20 +111,20 @@ class Question:
         lead: The sentence under the page's title, Markdown.
         step: The release in a word or two, for the strip of a page that chooses a bound; empty for other pages.
         heading: The page's title, if that is not the title in the sidebar.
-        release: What users say they want to release if this page is the answer; empty for none.
+        release_phrase: What users say they want to release if this page is the answer; empty for none.
         answers_from: Facets of the data that it answers from; *Your data* leads to it if the data have them.
-        own_data: True if the page brings data of its own and leaves the session's alone.
-        own_file: Name in the session of a file of the page's own while that is in use; empty for none.
+        has_own_data: True if the page brings data of its own and leaves the session's alone.
+        own_file_name: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
-        also: What else the page keeps in the session, by name: tabs, runs, jobs.
+        other_origins: What else the page keeps in the session, by name: tabs, runs, jobs.
         propose: Returns values of fields for new data, by name, given the data and the present values.
         proposed_fields: Fields that ``propose`` may set. A page that nobody has seen has these and no others.
         draws: True if its folder has ``on_card.py``, which selects the bounds of other questions' cards privately.
         plans: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
             none is needed. None if the page has these fields itself.
-        formerly: Fields of earlier links and session files that are gone: the new name of each, or the values of later
-            fields that it stood for, by name. A field that has only another name says so in its declaration.
+        former_fields: Fields of earlier links and session files that are gone: the new name of each, or the values of
+            later fields that it stood for, by name. A field that has only another name says so in its declaration.
     """
 
     name: str
@@ -133,22 +136,24 @@ class Question:
     lead: str = ""
     step: str = ""
     heading: str = ""
-    release: str = ""
+    release_phrase: str = ""
     answers_from: tuple[Facet, ...] = ()
-    own_data: bool = False
-    own_file: str = ""
+    has_own_data: bool = False
+    own_file_name: str = ""
     parameters: type[Parameters] | None = None
-    also: Mapping[str, FieldOrigin] = field(default_factory=dict)
+    other_origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     proposed_fields: tuple[str, ...] = ()
     draws: bool = False
     plans: bool = False
     range_on: Callable[[Any], str] | None = None
-    formerly: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if set(self.fields) & set(self.also):
-            raise ValueError(f"{self.name} declares twice: {sorted(set(self.fields) & set(self.also))}")
+        if set(self.fields) & set(self.other_origins):
+            raise ValueError(
+                f"{self.name} declares twice: {sorted(set(self.fields) & set(self.other_origins))}"
+            )
 
     @functools.cached_property
     def fields(self) -> Mapping[str, Field]:
@@ -156,12 +161,12 @@ class Question:
 
         On a page with data of its own, values that may have been read off data belong to these.
         """
-        declared = {} if self.parameters is None else declared_fields(self.parameters)
-        if not self.own_data:
-            return declared
+        declarations = {} if self.parameters is None else declared_fields(self.parameters)
+        if not self.has_own_data:
+            return declarations
         return {
             name: replace(field, origin=FieldOrigin.OWN_DATA) if field.origin is FieldOrigin.DATA else field
-            for name, field in declared.items()
+            for name, field in declarations.items()
         }
 
     def list_fields(self, *positions: Place) -> list[str]:
@@ -170,7 +175,7 @@ class Question:
 
     @functools.cached_property
     def own_fields(self) -> tuple[str, ...]:
-        """Return the fields for a bound of the user's own, which stand under the answer."""
+        """Return the names of the fields for a bound of the user's own, which stand under the answer."""
         return tuple(self.list_fields(Place.OWN))
 
     @functools.cached_property
@@ -179,12 +184,12 @@ class Question:
 
         There is one ledger per set of data, and session files carry them.
         """
-        return self.key("spent") if self.own_data and "spent" in self.also else ""
+        return self.key("spent") if self.has_own_data and "spent" in self.other_origins else ""
 
     @functools.cached_property
     def file_key(self) -> str:
-        """Return the session key of the page's own file, ``own_file``; empty for none."""
-        return self.key(self.own_file) if self.own_file else ""
+        """Return the session key of the page's own file, ``own_file_name``; empty for none."""
+        return self.key(self.own_file_name) if self.own_file_name else ""
 
     @functools.cached_property
     def path(self) -> str:
@@ -194,25 +199,25 @@ class Question:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return file.origin
 
-    def as_now(self, values: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
+    def rename_former(self, values: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
         """Return the values of an earlier link or session file by today's names; a value under today's name stays.
 
         Args:
             values: Values by the names of then. A field that is gone stays among them, so that the app can say so.
             wrap: Returns a value as such a link or file has it.
         """
-        renamed = dict(values)
+        current_values = dict(values)
         former_names = {} if self.parameters is None else list_former_names(self.parameters)
-        for name, successor in {**self.formerly, **former_names}.items():
+        for name, successor in {**self.former_fields, **former_names}.items():
             if name not in values:
                 continue
             if isinstance(successor, str):
-                renamed.setdefault(successor, renamed.pop(name))
+                current_values.setdefault(successor, current_values.pop(name))
             else:
-                renamed = {later: wrap(value) for later, value in successor.items()} | renamed
-        return renamed
+                current_values = {later: wrap(value) for later, value in successor.items()} | current_values
+        return current_values
 
-    def came_later(self, names: Iterable[str]) -> dict[str, Any]:
+    def list_newer_defaults(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the defaults of fields that an earlier session file lacks because they came later.
 
         Args:
@@ -237,41 +242,41 @@ class Question:
 
         It is built once, as a run of a page needs some fifty keys.
         """
-        names = (*self.fields, *self.also, "against_job")  # The last one: work of the tab *Compare*.
+        names = (*self.fields, *self.other_origins, "against_job")  # The last one: work of the tab *Compare*.
         return _Keys({name: f"{self.name}.{name}" for name in names}).__getitem__
 
     @functools.cached_property
     def widgets(self) -> dict[str, str]:
-        """Return the session keys of the fields, by name, the shared epsilon among them."""
-        shared = {"epsilon": "epsilon"} if self.parameters is not None else {}
-        return shared | {name: self.key(name) for name in self.fields}
+        """Return the session key of each field by name, the shared epsilon among them."""
+        epsilon_key = {"epsilon": "epsilon"} if self.parameters is not None else {}
+        return epsilon_key | {name: self.key(name) for name in self.fields}
 
     @functools.cached_property
-    def declared(self) -> dict[str, Field]:
+    def declarations(self) -> dict[str, Field]:
         """Return the declarations of the fields, by name, the shared epsilon among them."""
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
     def subjects(self) -> dict[str, str]:
         """Return the words for the fields in sentences, by name, those that may stay empty among them."""
-        return {name: self.declared[name].subject for name in self.widgets}
+        return {name: self.declarations[name].subject for name in self.widgets}
 
     def can_answer(self, dataset: Dataset) -> bool:
         """Return True if the data have what the question needs; if not, its page shows a demonstration."""
         facets = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
         return not self.answers_from or any(facets[facet] is not None for facet in self.answers_from)
 
-    def formula(self, room: str = "formula") -> str:
-        """Return a file of the page's folder that says how it computes, in Markdown with LaTeX and sources."""
-        return Path(self.path).with_name(f"{room}.md").read_text(encoding="utf-8")
+    def read_formula(self, file_stem: str = "formula") -> str:
+        """Return the text of a Markdown file in the page's folder, which says how the page computes."""
+        return Path(self.path).with_name(f"{file_stem}.md").read_text(encoding="utf-8")
 
     def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        declared = self.declared
-        labels = {name: declared[name].report_label for name in ("epsilon", *(names or self.fields))}
-        return {name: label or declared[name].label for name, label in labels.items()}
+        declarations = self.declarations
+        labels = {name: declarations[name].report_label for name in ("epsilon", *(names or self.fields))}
+        return {name: label or declarations[name].label for name, label in labels.items()}
 
-    def comes_from(self, name: str) -> FieldOrigin:
+    def get_origin(self, name: str) -> FieldOrigin:
         """Return the origin of the value under this name.
 
         A longer name, such as that of a widget in each round, has the origin of a declared name up to an underscore. A
@@ -279,21 +284,23 @@ class Question:
         """
         if name in self.fields:
             return self.fields[name].origin
-        declared = [
-            entry for entry in self.also if name == entry or name.startswith(entry.removesuffix("_") + "_")
+        entries = [
+            entry
+            for entry in self.other_origins
+            if name == entry or name.startswith(entry.removesuffix("_") + "_")
         ]
-        return self.also[max(declared, key=len)] if declared else FieldOrigin.DATA
+        return self.other_origins[max(entries, key=len)] if entries else FieldOrigin.DATA
 
-    def first(self, name: str) -> Any:
+    def get_initial_value(self, name: str) -> Any:
         """Return the initial value of a field."""
-        return self.declared[name].initial
+        return self.declarations[name].initial
 
-    def forgotten(self, name: str) -> Any:
+    def get_emptied_value(self, name: str) -> Any:
         """Return the value of a field that was emptied: its initial value, or None if it is about values.
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.declared[name].origin is FieldOrigin.VALUES else self.first(name)
+        return None if self.declarations[name].origin is FieldOrigin.VALUES else self.get_initial_value(name)
 
 
 class _Keys(dict[str, str]):

@@ -26,7 +26,7 @@ HEIGHT = 520
 
 
 def show_code(code: CodeChoice, key: str) -> None:
-    """Draw the choices and the program.
+    """Draw the choice of what to apply and of the library, then the program or why there is none.
 
     Args:
         code: What to write.
@@ -46,8 +46,8 @@ def show_code(code: CodeChoice, key: str) -> None:
     if not program.text:
         for sentence in program.differences:
             st.info(plain(sentence, 2000), icon=":material/block:")
-        others = ((name, other) for name, other in code.forms if not isinstance(other, Code))
-        programs = ((name, other, write(other, library)) for name, other in others)
+        other_choices = ((name, other) for name, other in code.forms if not isinstance(other, Code))
+        programs = ((name, other, write(other, library)) for name, other in other_choices)
         if (nearest := next((entry for entry in programs if entry[2].text), None)) is not None:
             name, choice, program = nearest
             st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
@@ -79,11 +79,11 @@ def _choose_library(key: str, choice: Choice | Several, library: Program | None)
     widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
     if library is not None and state.get(keys.CODE_PROGRAM) is not library:
         state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = library, library.name
-    if (current := state.get(keys.CODE_LIBRARY)) is None:
-        able = (library for library in LIBRARIES if write(choice, library).text)
-        current = next(able, Program.OPENDP).name
-    if state.get(widget_key) != current:
-        state[widget_key] = current
+    if (current_name := state.get(keys.CODE_LIBRARY)) is None:
+        able_libraries = (library for library in LIBRARIES if write(choice, library).text)
+        current_name = next(able_libraries, Program.OPENDP).name
+    if state.get(widget_key) != current_name:
+        state[widget_key] = current_name
     st.segmented_control(
         "Library",
         [library.name for library in LIBRARIES],
@@ -243,8 +243,8 @@ BADGES = {
 }
 
 
-def badge(disclosure: Provenance, text: str = "") -> str:
-    """Return the badge of a disclosure as Markdown; ``text`` replaces its words, not its colour."""
+def write_badge(disclosure: Provenance, text: str = "") -> str:
+    """Write the badge of a disclosure as Markdown; ``text`` replaces its words, not its colour."""
     words, color, icon = BADGES[classify(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
     return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
@@ -255,12 +255,12 @@ def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str 
 
     They are one element, because the browser's work at every step grows with the number of elements.
     """
-    st.markdown("\n\n".join(filter(None, (prefix, badge(disclosure, text), suffix))))
+    st.markdown("\n\n".join(filter(None, (prefix, write_badge(disclosure, text), suffix))))
     if isinstance(disclosure, ReleaseFacts) and not text:
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
-def answer(card: Answer, key: str) -> None:
+def draw_answer(card: Answer, key: str) -> None:
     """Draw the answer: the headline, the number with its error, and the way to the code.
 
     Args:
@@ -271,64 +271,68 @@ def answer(card: Answer, key: str) -> None:
     if (run := page_run.CURRENT_RUN.get()) is not None and run.card is None:
         run.card = card
         selection = get_private_selection(card)
-        run.lacks = "" if selection is None else selection.waits_for
-        if run.private and (draws := import_selection_module()) is not None:
-            card = draws.with_range(card if selection is None or selection.card is None else selection.card)
+        run.missing_label = "" if selection is None else selection.waits_for
+        if run.is_private and (selection_module := import_selection_module()) is not None:
+            card = selection_module.with_range(
+                card if selection is None or selection.card is None else selection.card
+            )
     if run is not None and run.shown_card is None:
         run.shown_card, run.key = card, key
     # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
     # buttons at its end, nothing moves while a slider does.
     with st.container(key=key, height="stretch"):
         with st.container(height="stretch"):
-            _words(card, key, run is not None and run.question.draws)
-        to_draw = selection is not None and selection.card is None
-        if selection is not None and to_draw:
+            _draw_words(card, key, run is not None and run.question.draws)
+        is_undrawn = selection is not None and selection.card is None
+        if selection is not None and is_undrawn:
             selection.ask()
             if not selection.lacking:
                 _draw_button(selection, key)
-            cost = f":small[{selection.lacking or selection.cost}]"
-            st.markdown("\n\n".join(filter(None, (cost, selection.dropped))))
+            cost_text = f":small[{selection.lacking or selection.cost}]"
+            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped))))
         if card.code is not None:
-            name = "Code for your library"
+            button_label = "Code for your library"
             options: dict[str, Any] = {"type": fields.main_button()}
-            if to_draw:
-                name = "Use the number as it is"
+            if is_undrawn:
+                button_label = "Use the number as it is"
                 options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
             arguments = _code_dialog, card.code, card.disclosure, key
-            fields.button(name, key + keys.CARD_CODE, "code", page_run.ask, *arguments, **options)
-        if selection is not None and not to_draw and selection.has_button:
+            fields.button(
+                button_label, key + keys.CARD_CODE, "code", page_run.request_dialog, *arguments, **options
+            )
+        if selection is not None and not is_undrawn and selection.has_button:
             selection.ask()
             _draw_button(selection, key)
             if selection.dropped:
                 st.markdown(selection.dropped)
 
 
-def _words(card: Answer, key: str, draws: bool) -> None:
-    """Draw headline, number and sentences of an answer; ``draws`` is True if the page selects its bound privately."""
+def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
+    """Draw headline, number and sentences of an answer; a page that selects privately offers no copy before."""
     st.markdown(f"## {card.headline}")
     if card.numbers:
         number, *errors = card.numbers
-        error = (errors[0].label, errors[0].text, errors[0].note) if errors else None
-        components = [
+        error_texts = (errors[0].label, errors[0].text, errors[0].note) if errors else None
+        component_texts = [
             (component.name, component.text, LINE_STYLES[STYLES[component.name]]["color"])
             for component in card.error_parts
         ]
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
-        is_cost = draws and not isinstance(card.disclosure, ReleaseFacts)
-        copied = "" if is_cost else number.text_to_copy
-        large(number.label, number.text, number.note, copied, key, error, components)
-    good = f"**Good enough:** {card.near_optimal}" if card.near_optimal else ""
-    label(card.disclosure, suffix="\n\n".join(filter(None, (good, card.detail))))
+        is_cost = selects_privately and not isinstance(card.disclosure, ReleaseFacts)
+        copied_text = "" if is_cost else number.text_to_copy
+        draw_number(number.label, number.text, number.note, copied_text, key, error_texts, component_texts)
+    near_optimal_text = f"**Good enough:** {card.near_optimal}" if card.near_optimal else ""
+    label(card.disclosure, suffix="\n\n".join(filter(None, (near_optimal_text, card.detail))))
 
 
 def get_private_selection(card: Answer) -> Any | None:
     """Return how the bound of a card can be selected privately in this run; None if it cannot."""
-    run, draws = page_run.CURRENT_RUN.get(), import_selection_module()
-    if run is None or not run.private or draws is None:
+    run, selection_module = page_run.CURRENT_RUN.get(), import_selection_module()
+    if run is None or not run.is_private or selection_module is None:
         return None
-    if run.selection is None or run.selection[0] is not card:
-        run.selection = card, draws.build_selection(card)
-    return run.selection[1]
+    if run.card_and_selection is None or run.card_and_selection[0] is not card:
+        run.card_and_selection = card, selection_module.build_selection(card)
+    return run.card_and_selection[1]
 
 
 def import_selection_module() -> Any | None:
@@ -343,25 +347,29 @@ def import_selection_module() -> Any | None:
 
 def offer_range(dataset: Dataset) -> None:
     """Draw the button that leads to a private draw of the range, if the data are private and have values."""
-    if (draws := import_selection_module()) is not None:
-        draws.offer_range(dataset)
+    if (selection_module := import_selection_module()) is not None:
+        selection_module.offer_range(dataset)
 
 
 def _draw_button(selection: Any, key: str) -> None:
-    kind = fields.main_button() if selection.card is None else "tertiary"
-    fields.button(selection.name, f"{key}_draw", "casino", selection.draw, type=kind, help=selection.help)
+    """Draw the button that selects the bound privately, or that selects it again."""
+    button_type = fields.main_button() if selection.card is None else "tertiary"
+    selection.draw_button(f"{key}_draw", button_type)
 
 
-@st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.closed)
+@st.dialog(
+    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
+)
 def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
+    """Show the code for a card in a dialog."""
     show_code(code, key)
     label(disclosure)
 
 
-def behind(card: Answer) -> None:
+def draw_behind(card: Answer) -> None:
     """Draw the tab behind the answer: how sure it is, its assumptions, and the cost of other choices."""
     if len(card.numbers) > 1:
-        grid([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
+        draw_numbers([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
     lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
     if card.proofs:
@@ -370,42 +378,48 @@ def behind(card: Answer) -> None:
     if lines:
         left_column.markdown("\n".join(lines))
     with right_column:
-        assumed = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
-        label(card.disclosure, prefix=f"**What is assumed**\n\n{assumed}")
+        assumption_lines = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
+        label(card.disclosure, prefix=f"**What is assumed**\n\n{assumption_lines}")
 
 
 # --- Numbers and files ------------------------------------------------------------------------------------------------
 
 
-def large(
+def draw_number(
     label: str,
-    value: str,
+    value_text: str,
     unit: str,
-    copied: str,
+    copied_text: str,
     key: str,
-    error: tuple[str, str, str] | None = None,
-    components: Sequence[tuple[str, str, str]] = (),
+    error_texts: tuple[str, str, str] | None = None,
+    component_texts: Sequence[tuple[str, str, str]] = (),
 ) -> None:
     """Draw one large number with a button that copies it.
 
     Args:
         label: What it is.
-        value: As it is read.
+        value_text: As it is read.
         unit: After the value; empty for none.
-        copied: What the button copies: the digits alone, as a program takes them; no button where empty.
+        copied_text: What the button copies: the digits alone, as a program takes them; no button where empty.
         key: Unique on the page.
-        error: Label, value and note of its error, the line below; None for none.
-        components: Name, size and colour of each component of the error, in a line below that.
+        error_texts: Label, value and note of its error, the line below; None for none.
+        component_texts: Name, size and colour of each component of the error, in a line below that.
     """
-    payload = {"label": label, "value": value, "unit": unit, "copied": copied, "error": error or ()}
-    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload | {"parts": components}, height="content")
+    payload = {
+        "label": label,
+        "value": value_text,
+        "unit": unit,
+        "copied": copied_text,
+        "error": error_texts or (),
+    }
+    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload | {"parts": component_texts}, height="content")
 
 
 LONGEST_VALUE = 12
 """Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
 
 
-def grid(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
+def draw_numbers(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
     """Draw several numbers beside each other, each with a note, and an explanation on demand.
 
     This is one element, where `st.metric` in a grid takes a dozen for four numbers. Whenever a slider moves, the
@@ -429,7 +443,7 @@ def file_button(
     content: str | Callable[[], str | bytes],
     *,
     key: str = "",
-    quiet: bool = False,
+    is_quiet: bool = False,
     help: str = "",
 ) -> None:
     """Draw a button that downloads a file; the name of the file says what its numbers are.
@@ -442,18 +456,23 @@ def file_button(
         disclosure: Of the data behind the file; it goes into the name.
         content: The file, or what makes it.
         key: Of the widget; by default the name without its ending, and ``_file``.
-        quiet: Draw it as text.
+        is_quiet: Draw it as text.
         help: What the file is good for.
     """
     stem, _, ending = name.rpartition(".")
     file_name = f"{write_file_name(stem, disclosure)}.{ending}"
     fields.download_button(
-        label, file_name, content, key or f"{stem}_file", type="tertiary" if quiet else "secondary", help=help
+        label,
+        file_name,
+        content,
+        key or f"{stem}_file",
+        type="tertiary" if is_quiet else "secondary",
+        help=help,
     )
 
 
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
-    """Draw several such buttons beside each other: label, name and content of each."""
+    """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
         for label, name, content in files:
             file_button(label, name, disclosure, content)

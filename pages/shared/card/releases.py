@@ -29,25 +29,26 @@ IN_THIS_WINDOW = (
 """How far an account of what was spent reaches."""
 
 
-def lost_sentence(ledger: Ledger, num_releases: int, subject: str) -> str:
+def write_lost_sentence(ledger: Ledger, num_releases: int, subject_text: str) -> str:
     """Return a sentence if more releases were paid for than ``num_releases``; else an empty string."""
-    lost = len(ledger.releases) - num_releases
-    if lost <= 0:
+    num_lost = len(ledger.releases) - num_releases
+    if num_lost <= 0:
         return ""
-    count = wording.counted(lost, "release")
-    return f"The account also counts {count} of {subject} that ended in an error or came with a session file."
+    count_text = wording.counted(num_lost, "release")
+    return f"The account also counts {count_text} of {subject_text} that ended in an error or came with a session file."
 
 
-def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
+def list_spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
     """Return the total spending as a line of a report; no line before the first release."""
     total = ledger.total
     if total is None:
         return ()
-    delta = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
+    delta_text = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
     return (
         Line(
             "Spent on these data so far",
-            f"ε = {format_rounded_up(total.epsilon)}{delta}, in {wording.counted(len(ledger.releases), 'release')}",
+            f"ε = {format_rounded_up(total.epsilon)}{delta_text}, in "
+            f"{wording.counted(len(ledger.releases), 'release')}",
             Disclosure.PUBLIC,
             f"Neighbouring data: {total.neighbours.short}. {note}".rstrip(),
             number=total.epsilon,
@@ -58,7 +59,7 @@ def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
 def list_lines(
     draws: Sequence[Any],
     ledger: Ledger,
-    subject: str,
+    subject_text: str,
     describe: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
 ) -> tuple[Line, ...]:
     """List the latest release, and all that was spent, as lines of a report.
@@ -66,10 +67,10 @@ def list_lines(
     Args:
         draws: The releases, oldest first.
         ledger: What was spent, releases included that ended in an error.
-        subject: What they are computed from, such as ``these rows``.
+        subject_text: What they are computed from, such as ``these rows``.
         describe: Returns the names and the values of a release, a note on it, and its facts.
     """
-    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), subject))
+    spending = list_spent_lines(ledger, write_lost_sentence(ledger, len(draws), subject_text))
     if not draws:
         return spending
     names, values, note, facts = describe(draws[-1])
@@ -89,12 +90,12 @@ class Releases:
     Attributes:
         question: The page.
         account: Whose rows they are.
-        subject: The data that a release is computed from, in words, such as ``these rows``.
+        subject_text: The data that a release is computed from, in words, such as ``these rows``.
     """
 
     question: Question
     account: str
-    subject: str = "these rows"
+    subject_text: str = "these rows"
 
     @property
     def draws(self) -> list[Any]:
@@ -109,6 +110,7 @@ class Releases:
 
     @property
     def _ledgers(self) -> dict[str, Ledger]:
+        """Return the ledgers of all accounts of the page."""
         ledgers: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
         return ledgers
 
@@ -116,44 +118,48 @@ class Releases:
         """Keep what ``make`` draws and charges; where it is refused, `say_refused` says why on the next run."""
         try:
             self.draws.append(make(self._charge))
-        except InvalidInput as refused:
-            self.refuse(refused)
+        except InvalidInput as error:
+            self.refuse(error)
 
-    def refuse(self, refused: InvalidInput) -> None:
-        """Keep why nothing is drawn for `say_refused`."""
-        st.session_state[self.question.key("refused")] = refused
+    def refuse(self, error: InvalidInput) -> None:
+        """Keep the error that nothing is drawn for; `say_refused` shows it."""
+        st.session_state[self.question.key("refused")] = error
 
     def note(self, facts: ReleaseFacts) -> str:
-        """Note what work beside the page is about to draw, before it begins; returns the mark in the ledger."""
+        """Add what work beside the page is about to draw to the account; return its mark in the ledger."""
         self._charge(facts)
         return self.ledger.marks[-1]
 
     def take_back(self, mark: str) -> None:
-        """Take out what was noted, where the work ended before there was any noise."""
-        remaining = [
+        """Take a noted release off the account, as its work ended before there was any noise."""
+        remaining_pairs = [
             pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark
         ]
-        self._store(Ledger(tuple(facts for facts, _ in remaining), tuple(kept for _, kept in remaining)))
+        self._store(
+            Ledger(tuple(facts for facts, _ in remaining_pairs), tuple(kept for _, kept in remaining_pairs))
+        )
 
     def _charge(self, facts: ReleaseFacts) -> None:
+        """Add a release to the account."""
         self._store(self.ledger.add(facts))
 
     def _store(self, ledger: Ledger) -> None:
+        """Store the ledger of the account."""
         st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
 
     def say_refused(self) -> None:
         """Show once why nothing was drawn."""
-        refused: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
-        if refused is not None:
-            fields.show_problems(refused.problems)
+        error: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
+        if error is not None:
+            fields.show_problems(error.problems)
 
     def show_account(self, latest: ReleaseFacts | None, is_earlier: bool) -> None:
         """Show how much was spent, and say so if the latest release is for earlier settings."""
         if latest is not None:
             cards.label(latest)
             st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
-        if lost := lost_sentence(self.ledger, len(self.draws), self.subject):
-            st.warning(f"{lost} {self.ledger.sentence}", icon=":material/warning:")
+        if lost_text := write_lost_sentence(self.ledger, len(self.draws), self.subject_text):
+            st.warning(f"{lost_text} {self.ledger.sentence}", icon=":material/warning:")
         if is_earlier:
             st.info("The settings have changed since this release.", icon=":material/history:")
 

@@ -50,18 +50,20 @@ class _OpenFile:
 
     table: tables.Table
     account: str
-    levels: dict[str, tuple[str, ...]]
-    numeric: dict[str, bool]
+    levels_by_column: dict[str, tuple[str, ...]]
+    numeric_by_column: dict[str, bool]
 
     def is_numeric(self, column: str) -> bool:
-        if column not in self.numeric:
-            self.numeric[column] = design_matrix.is_numeric(self.table, column)
-        return self.numeric[column]
+        """Return True if a column holds numbers."""
+        if column not in self.numeric_by_column:
+            self.numeric_by_column[column] = design_matrix.is_numeric(self.table, column)
+        return self.numeric_by_column[column]
 
     def list_levels(self, column: str) -> tuple[str, ...]:
-        if column not in self.levels:
-            self.levels[column] = design_matrix.levels(self.table, column)
-        return self.levels[column]
+        """List the distinct texts of a column."""
+        if column not in self.levels_by_column:
+            self.levels_by_column[column] = design_matrix.levels(self.table, column)
+        return self.levels_by_column[column]
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,9 @@ class TableUpload:
     list_extra_state: Callable[[Any], Mapping[str, Any]] = lambda entry: {}
 
     @property
-    def entry(self) -> uploads.Entry:
+    def uploader(self) -> uploads.Uploader:
         """Return the uploader."""
-        return uploads.Entry(self.question)
+        return uploads.Uploader(self.question)
 
     def role_key(self, role: str, column: str = "") -> str:
         """Return the session key of a choice about columns.
@@ -116,7 +118,7 @@ class TableUpload:
             uploads.show_demo_notice()
             return
         help = "Up to 200 MB. The file is read on this computer; nothing is sent away."
-        self.entry.show(self.uploader_label, help, self._read_file)
+        self.uploader.show(self.uploader_label, help, self._read_file)
 
     def is_waiting(self) -> bool:
         """Return True if a file was read and is not in use yet."""
@@ -124,10 +126,10 @@ class TableUpload:
 
     def show_choices(self) -> None:
         """Ask what the columns of a waiting file mean; below, show the problems of the last file."""
-        opened: _OpenFile | None = st.session_state.get(self.question.key("table"))
-        if opened is not None:
-            self._show_columns(opened)
-        self.entry.show_problems()
+        open_file: _OpenFile | None = st.session_state.get(self.question.key("table"))
+        if open_file is not None:
+            self._show_columns(open_file)
+        self.uploader.show_problems()
 
     def _read_file(self, files: list[UploadedFile]) -> None:
         """Read a file and guess the roles of its columns, or store why it cannot be read."""
@@ -139,7 +141,7 @@ class TableUpload:
             if len(table.columns) < 2:
                 raise refuse("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.entry.refuse(describe_error(error), [file.name])
+            self.uploader.refuse(describe_error(error), [file.name])
         else:
             state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
@@ -150,24 +152,24 @@ class TableUpload:
             for role, guess in guesses.items():
                 state[self.role_key(role)] = guess
             state[self.question.key("public")] = Disclosure.PRIVATE
-        self.entry.drop(files)
+        self.uploader.drop(files)
 
-    def _show_columns(self, opened: _OpenFile) -> None:
+    def _show_columns(self, open_file: _OpenFile) -> None:
         """Show the file, the choice of roles, and the buttons to use or discard it."""
-        table, columns = opened.table, opened.table.columns
+        table, columns = open_file.table, open_file.table.columns
         uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
             self._ask(st.selectbox, self.label, "label", columns)
-            self._show_classes(opened)
+            self._show_classes(open_file)
             self._ask(st.selectbox, "User: whose row it is", "user", columns)
             self._ask(st.multiselect, "Features: what it is predicted from", "features", columns)
-            self._show_categories(opened)
+            self._show_categories(open_file)
         design: Design | None = None
         try:
             design = self._build_design()
             st.caption(wording.plain(design_matrix.explain_design(design), 600))
-        except InvalidInput as refused:
-            fields.show_problems(refused.problems)
+        except InvalidInput as error:
+            fields.show_problems(error.problems)
         fields.radio(
             "Are these data public?", DISCLOSURE_OPTIONS, self.question.key("public"), self.public_help
         )
@@ -175,7 +177,7 @@ class TableUpload:
             f"{self.question.name}_use", f"{self.question.name}_discard", self._discard_file
         )
         if is_confirmed and design is not None:
-            self._use_file(opened, design)
+            self._use_file(open_file, design)
 
     def _ask(
         self, draw: Callable[..., Any], label: str, role: str, *options: Any, column: str = "", **details: Any
@@ -183,12 +185,12 @@ class TableUpload:
         """Draw the widget of a choice about columns; the other arguments are those of `role_key` and of the widget."""
         draw(label, *options, key=self.role_key(role, column), persist_state="session", **details)
 
-    def _show_classes(self, opened: _OpenFile) -> None:
+    def _show_classes(self, open_file: _OpenFile) -> None:
         """Ask which class counts as 1, if the label has words or more than two numbers."""
         state, key = st.session_state, self.role_key("positive")
         label = state[self.role_key("label")]
-        has_words = not opened.is_numeric(label)
-        levels = opened.list_levels(label) if self.allows_classes else ()
+        has_words = not open_file.is_numeric(label)
+        levels = open_file.list_levels(label) if self.allows_classes else ()
         if not self.allows_classes or (not has_words and len(levels) <= 2):
             state[key] = ""
             return
@@ -204,7 +206,7 @@ class TableUpload:
         help += " A release names it, so take it from what the column can be, as it stands in the file."
         self._ask(st.text_input, title, "positive", max_chars=200, help=help)
 
-    def _show_categories(self, opened: _OpenFile) -> None:
+    def _show_categories(self, open_file: _OpenFile) -> None:
         """Ask which features are categories, and which level of each is left out."""
         state, key = st.session_state, self.role_key("categories")
         features: list[str] = state[self.role_key("features")]
@@ -220,7 +222,7 @@ class TableUpload:
                 )
                 label = f"Levels of {name}, one in each line"
                 self._ask(st.text_area, label, "levels", column=column, help=help)
-            elif options := opened.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
+            elif options := open_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
                 reference_key = self.role_key("reference", column)
                 if state.get(reference_key) not in options:
                     state[reference_key] = options[0]
@@ -230,6 +232,7 @@ class TableUpload:
         self._ask(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
 
     def _is_private(self) -> bool:
+        """Return True unless the person has said that the data are public."""
         return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
     def _lists_levels(self) -> bool:
@@ -259,16 +262,16 @@ class TableUpload:
         # Of listed levels nothing is written yet: `build` says that it must be.
         return Feature(column, FeatureKind.CATEGORIES, text if role == "reference" else "")
 
-    def _use_file(self, opened: _OpenFile, design: Design) -> None:
+    def _use_file(self, open_file: _OpenFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
-                dataset = self.build(opened.table, design, st.session_state[self.question.key("public")])
+                dataset = self.build(open_file.table, design, st.session_state[self.question.key("public")])
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.entry.refuse(describe_error(error))
+            self.uploader.refuse(describe_error(error))
             return
         self._clear_settings()
-        st.session_state[self.question.key("loaded")] = self.build_entry(dataset, opened.account, design)
+        st.session_state[self.question.key("loaded")] = self.build_entry(dataset, open_file.account, design)
         self._discard_file()
         st.rerun()
 
@@ -281,19 +284,20 @@ class TableUpload:
             if field.renewed and field.origin is FieldOrigin.OWN_DATA and awaited.get(key) != state.get(key):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
-        if "proposed" in self.question.also:
+        if "proposed" in self.question.other_origins:
             state.pop(self.question.key("proposed"), None)
 
     def _discard_file(self) -> None:
+        """Forget the waiting file and the problems of the last one."""
         st.session_state[self.question.key("table")] = None
-        self.entry.refuse(())
+        self.uploader.refuse(())
 
 
 def choose_data(
     upload: TableUpload,
     sources: Mapping[Any, Callable[[], Any]],
     generator_source: Any,
-    model: str,
+    model_sentence: str,
     generator_fields: Sequence[str],
     describe_size: Callable[[Dataset], str],
 ) -> Any | None:
@@ -303,20 +307,20 @@ def choose_data(
         upload: Of the page; its question has the field ``source``.
         sources: Loads the data of each source; the last one is the upload.
         generator_source: The source whose fields are shown.
-        model: What the data are generated from, a sentence.
+        model_sentence: What the data are generated from, a sentence.
         generator_fields: These fields.
         describe_size: Writes how many users or rows there are.
     """
-    page = upload.question
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{page.name}_data"):
+    question = upload.question
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{question.name}_data"):
         summary = st.container(width="content")
-        with st.popover("Other data", icon=":material/table:", key=f"{page.name}_settings"):
-            source = fields.draw(page, "source")
+        with st.popover("Other data", icon=":material/table:", key=f"{question.name}_settings"):
+            source = fields.draw(question, "source")
             if source is generator_source:
-                st.markdown(model)
+                st.markdown(model_sentence)
                 with st.grid(2):
-                    fields.draw_all(page, *generator_fields)
-            elif source is list(sources)[-1] and st.session_state.get(page.key("loaded")) is not None:
+                    fields.draw_all(question, *generator_fields)
+            elif source is list(sources)[-1] and st.session_state.get(question.key("loaded")) is not None:
                 upload.show_uploader()
     entry = sources[source]()
     if entry is not None:

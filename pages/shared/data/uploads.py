@@ -32,7 +32,7 @@ def show_demo_notice() -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Uploader:
     """An uploader, with the problems of the last files.
 
     Attributes:
@@ -48,14 +48,18 @@ class Entry:
         return self.question.key(self.prefix + name)
 
     def show(
-        self, label: str, help: str, callback: Callable[[list[UploadedFile]], None], multiple: bool = False
+        self,
+        label: str,
+        help: str,
+        callback: Callable[[list[UploadedFile]], None],
+        takes_several: bool = False,
     ) -> None:
         """Show the uploader; ``callback`` gets the files, and calls `drop` once it has read them."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
             label,
             key=key,
-            accept_multiple_files=multiple,
+            accept_multiple_files=takes_several,
             on_change=self._call_back,
             args=(key, callback),
             help=help,
@@ -80,8 +84,8 @@ class Entry:
 
     def refuse(self, problems: Sequence[InputProblem], unread_names: Sequence[str] = ()) -> None:
         """Store the problems, and which files were not read; an empty list of problems clears them."""
-        files = f"the file {unread_names[0]} was" if len(unread_names) == 1 else "the files were"
-        heading = [InputProblem(f"{files} not read")] if unread_names else []
+        files_text = f"the file {unread_names[0]} was" if len(unread_names) == 1 else "the files were"
+        heading = [InputProblem(f"{files_text} not read")] if unread_names else []
         st.session_state[self._key("problems")] = (*heading, *problems)
 
     @property
@@ -100,19 +104,19 @@ class Entry:
 PREVIEW_ROWS = 3
 
 
-def show_file(name: str, size: str, num_columns: int, head: Table) -> None:
+def show_file(name: str, size_text: str, num_columns: int, head_table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
-    st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(num_columns, 'column')}")
-    for note in head.notes:
+    st.markdown(f"**{wording.plain(name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
+    for note in head_table.notes:
         st.caption(wording.plain(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.
-    rows = head.frame.head(PREVIEW_ROWS).map(escape_formula)
+    rows = head_table.frame.head(PREVIEW_ROWS).map(escape_formula)
     rows = rows.rename(columns=lambda column: escape_formula(str(column)))
     st.dataframe(rows, hide_index=True, alt="The first rows of the file", height="content")
 
 
 def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
-    """Draw both buttons; return True if the file is to be used."""
+    """Draw the buttons that use and discard a file; return True if it is to be used."""
     with st.container(horizontal=True):
         is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
         fields.button("Discard the file", discard_key, "delete", on_discard)
@@ -132,42 +136,41 @@ def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
     return choose_names(dataset.task_names, st.session_state.get(keys.ITEM_NAMES), dataset.is_private, noun)
 
 
-def show_upload(question: Question, dataset: Dataset, items: str = "items") -> None:
+def show_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
     """Show the upload of the list and how many items it names; nothing if the data in use have no item names.
 
     Args:
         question: The page's question, with `ENTRIES`.
         dataset: In use.
-        items: The word for them, plural.
+        items_noun: The word for them, plural.
     """
     if not dataset.task_names or access.is_served():
         return
-    entry, names = Entry(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
-    with st.expander(f"Names of the {items}", icon=":material/label:"):
-        st.markdown(_describe_names(dataset, names, items))
+    entry, names = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
+        st.markdown(_describe_names(dataset, names, items_noun))
         entry.show(
-            f"A public list of the {items}: id, name",
+            f"A public list of the {items_noun}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
             lambda files: _read_file(entry, files),
         )
         entry.show_problems()
 
 
-def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items: str) -> str:
+def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items_noun: str) -> str:
     """Write how items are named now, and how many of them the list names."""
-    text = f"A public list of all {items} gives names to those on it."
+    text = f"A public list of all {items_noun} gives names to those on it."
     if names is not None:
         num_named = wording.number(sum(name in names for name in dataset.task_names))
         warning = " (computed from private data: do not publish)" if dataset.is_private else ""
-        text = (
-            f"Your list names {num_named} of the {wording.number(len(dataset.task_names))} {items}{warning}."
-        )
+        text = f"Your list names {num_named} of the {wording.number(len(dataset.task_names))} {items_noun}{warning}."
     if not dataset.is_private:
         return text
     return f"Names in your private rows are not shown, as one user alone may have written them. {text}"
 
 
-def _read_file(entry: Entry, files: list[UploadedFile]) -> None:
+def _read_file(entry: Uploader, files: list[UploadedFile]) -> None:
+    """Store the list of names in an uploaded file, or the problems for which it is refused."""
     try:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())
         entry.refuse(())

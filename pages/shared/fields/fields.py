@@ -83,7 +83,7 @@ def draw(
     name: str,
     label: str = "",
     options: Collection[Any] | None = None,
-    disabled: bool = False,
+    is_disabled: bool = False,
 ) -> Any:
     """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
 
@@ -92,9 +92,9 @@ def draw(
         name: The field.
         label: Replaces the declared label on a page with a shorter one.
         options: The options that are offered now; None for all. Only for a field with options.
-        disabled: True if a slider or a text can only be read.
+        is_disabled: True if a slider or a text can only be read.
     """
-    field, key = question.declared[name], question.widgets[name]
+    field, key = question.declarations[name], question.widgets[name]
     st.session_state.setdefault(key, field.initial)
     label = label or field.label
     width: Width = field.width or "stretch"
@@ -109,16 +109,16 @@ def draw(
     if field.value_type is float and field.slider is None and not field.stops:
         details: dict[str, Any] = {"step": field.step, "placeholder": placeholder, "width": width}
         return number(label, key, field.help, is_integer=field.is_integer, **details)
-    common: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
-    sized = common | {"width": scale_width(width), "disabled": disabled}
+    common_options: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
+    sized_options = common_options | {"width": scale_width(width), "disabled": is_disabled}
     if field.slider is not None:
         low, high, step = field.slider
-        return st.slider(label, low, high, step=step, format=field.format or None, **sized)
+        return st.slider(label, low, high, step=step, format=field.format or None, **sized_options)
     if field.stops:
-        return st.select_slider(label, field.stops, format_func="{:,}".format, **common)
+        return st.select_slider(label, field.stops, format_func="{:,}".format, **common_options)
     if field.value_type is bool:
-        return st.toggle(label, **common)
-    return st.text_input(label, max_chars=field.max_length, placeholder=placeholder or None, **sized)
+        return st.toggle(label, **common_options)
+    return st.text_input(label, max_chars=field.max_length, placeholder=placeholder or None, **sized_options)
 
 
 def draw_all(
@@ -140,8 +140,8 @@ def draw_all(
             widgets[name]()
             continue
         rule = question.fields[name].enabled_with
-        disabled = rule is not None and st.session_state[question.widgets[rule[0]]] not in rule[1]
-        draw(question, name, options=options.get(name), disabled=disabled)
+        is_disabled = rule is not None and st.session_state[question.widgets[rule[0]]] not in rule[1]
+        draw(question, name, options=options.get(name), is_disabled=is_disabled)
 
 
 def draw_row(question: Question, *names: str, shares: Sequence[int] = ()) -> None:
@@ -175,21 +175,21 @@ def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> An
     to set the widget to the session's value, until the browser has drawn it. A widget in a popover is drawn when the
     popover is opened, so a run that was under way could undo a press.
     """
-    current = st.session_state.get(key)
-    default = current if current in texts else None
+    current_option = st.session_state.get(key)
+    default = current_option if current_option in texts else None
     return st.segmented_control(label, default=default, required=True, **_list_options(texts, key, help))
 
 
 def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, Any]:
     """Return the arguments of a widget with these options."""
-    shared: dict[str, Any] = {"key": key, "persist_state": "session", "help": help or None}
-    return {"options": list(texts), "format_func": texts.__getitem__, **shared}
+    shared_options: dict[str, Any] = {"key": key, "persist_state": "session", "help": help or None}
+    return {"options": list(texts), "format_func": texts.__getitem__, **shared_options}
 
 
 def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
-    """Draw a select box and return the selected option; ``texts`` are the labels. See `choice` for the index."""
-    current, options = st.session_state.get(key), _list_options(texts, key, help)
-    index = options["options"].index(current) if current in texts else 0
+    """Draw a select box and return the selected option; ``texts`` are the labels."""
+    current_option, options = st.session_state.get(key), _list_options(texts, key, help)
+    index = options["options"].index(current_option) if current_option in texts else 0
     return st.selectbox(label, index=index, width=scale_width(width), **options)
 
 
@@ -198,12 +198,12 @@ def radio(
     texts: Mapping[Any, str],
     key: str,
     help: str = "",
-    horizontal: bool = False,
+    is_horizontal: bool = False,
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
     """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
     lines = None if captions is None else [captions[entry] for entry in texts]
-    return st.radio(label, captions=lines, horizontal=horizontal, **_list_options(texts, key, help))
+    return st.radio(label, captions=lines, horizontal=is_horizontal, **_list_options(texts, key, help))
 
 
 def row() -> DeltaGenerator:
@@ -290,44 +290,46 @@ def show_problems(problems: Iterable[InputProblem]) -> None:
 def build(
     question: Question,
     *,
-    unused: Collection[str] = (),
+    unused_names: Collection[str] = (),
     overrides: Mapping[str, Any] | None = None,
-    optional: Collection[str] = (),
+    optional_names: Collection[str] = (),
 ) -> Any | None:
     """Build the page's parameters from its widgets; if they are refused, show all problems and return None.
 
     Args:
         question: The question; it declares the session key of each field and which fields must not be empty.
-        unused: Fields that do not apply now: the object is made without them.
+        unused_names: Fields that do not apply now: the object is made without them.
         overrides: Values that replace those of the session.
-        optional: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
+        optional_names: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
             question does not draw. A bad one is named, and its default stands in for it.
     """
     assert question.parameters is not None
-    required = {name: field.name for name, field in question.declared.items() if field.is_required}
+    required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
     state = st.session_state
-    keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused}
+    keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused_names}
     values = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
     state[keys.ASIDE] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
-    build_with = partial(build_parameters, question.parameters, required=required, labels=question.subjects)
-    complete_parameters, refused = build_with(values)
+    build_with = partial(
+        build_parameters, question.parameters, required_labels=required_labels, labels=question.subjects
+    )
+    complete_parameters, all_problems = build_with(values)
     if complete_parameters is not None:
         return complete_parameters
-    needed = {name: value for name, value in values.items() if name not in optional}
-    parameters, _ = build_with(needed)
+    needed_values = {name: value for name, value in values.items() if name not in optional_names}
+    parameters, _ = build_with(needed_values)
     if parameters is None:
-        show_problems(refused)
+        show_problems(all_problems)
         return None
-    for name in filter(values.__contains__, optional):
+    for name in filter(values.__contains__, optional_names):
         default = getattr(parameters, name)
         changed_parameters, problems = build_with({name: values[name]}, base=parameters)
         parameters = parameters if changed_parameters is None else changed_parameters
         if problems:
             text = default if isinstance(default, str) or default is None else wording.number(default)
-            until = f"Until then {text} is used" if text else "Until then it is left out"
+            until_text = f"Until then {text} is used" if text else "Until then it is left out"
             state[keys.ASIDE][question.widgets[name]] = [
-                replace(p, remedy=". ".join(filter(None, (p.remedy, until)))) for p in problems
+                replace(p, remedy=". ".join(filter(None, (p.remedy, until_text)))) for p in problems
             ]
     if state[keys.ASIDE]:
         show_problems(itertools.chain.from_iterable(state[keys.ASIDE].values()))
@@ -337,30 +339,37 @@ def build(
 def build_parameters(
     parameters_type: type[P],
     values: Mapping[str, Any],
-    required: Mapping[str, str],
+    required_labels: Mapping[str, str],
     base: P | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
-    """Build a parameters object; return it or None, and every problem, of empty and of refused fields together.
+    """Build a parameters object; return it, or None, with every problem of empty and of refused fields.
 
     Args:
         parameters_type: Its class.
         values: Values by field name; whole floats become int if the field holds an int.
-        required: Fields that must not be empty, with the words that begin a sentence about them.
+        required_labels: Fields that must not be empty, with the words that begin a sentence about them.
         base: An object in which these fields are changed; None for a new one.
-        labels: How sentences name fields; as in ``required`` by default.
+        labels: How sentences name fields; as in ``required_labels`` by default.
     """
     hints = list_field_types(parameters_type)
-    converted = {name: _convert_whole_number(hints[name], value) for name, value in values.items()}
-    empty = [name for name in required if name in values and values[name] is None]
-    problems = [InputProblem(f"{required[name]} is empty", remedy="Enter a number") for name in empty]
+    converted_values = {name: _convert_whole_number(hints[name], value) for name, value in values.items()}
+    empty_names = [name for name in required_labels if name in values and values[name] is None]
+    problems = [
+        InputProblem(f"{required_labels[name]} is empty", remedy="Enter a number") for name in empty_names
+    ]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
-    converted |= dict.fromkeys(empty, math.nan)
+    converted_values |= dict.fromkeys(empty_names, math.nan)
     try:
-        parameters = parameters_type(**converted) if base is None else replace(base, **converted)  # type: ignore[type-var]
-    except InvalidInput as refused:
+        if base is None:
+            parameters = parameters_type(**converted_values)
+        else:
+            parameters = replace(base, **converted_values)  # type: ignore[type-var]
+    except InvalidInput as error:
         problems += [
-            _name_fields(p, labels or required) for p in refused.problems if not p.message.endswith("got nan")
+            _name_fields(p, labels or required_labels)
+            for p in error.problems
+            if not p.message.endswith("got nan")
         ]
         if problems:
             return None, problems
@@ -374,14 +383,14 @@ def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProbl
     Other fields in the message, such as the one that a lower bound must lie below, are replaced too.
     """
     name, verb, requirement = problem.message.partition(" must ")
-    name, minus, subtracted = name.partition(" − ")
-    if not labels.get(name) or (minus and not labels.get(subtracted)):
+    name, minus, subtracted_name = name.partition(" − ")
+    if not labels.get(name) or (minus and not labels.get(subtracted_name)):
         return problem
     for other_name, label in labels.items():
         if label:
             pattern = rf"\b(below|above|at least) {re.escape(other_name)}\b"
             requirement = re.sub(pattern, rf"\1 {_write_mid_sentence(label)}", requirement)
-    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted])}" if minus else "")
+    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted_name])}" if minus else "")
     return replace(problem, message=f"{subject}{verb}{requirement}")
 
 
@@ -397,7 +406,7 @@ def _convert_whole_number(hint: Any, value: Any) -> Any:
 
 
 def whole_number(label: str, key: str, low: int, high: int, step: int, help: str = "") -> int | None:
-    """Draw a field for a whole number outside any parameters object; if it is bad, say so and return None."""
+    """Draw a field for an integer outside any parameters object; return None, with its problem shown, if it is bad."""
     value = number(label, key, help, step=float(step))
     problems = Problems()
     if value is not None and problems.whole(low, high, **{label: value}):

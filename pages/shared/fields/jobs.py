@@ -52,62 +52,62 @@ class Job:
 
     Attributes:
         question: What it works on; tells whether its result still answers the present question.
-        heavy: True if it waits until no other heavy work runs in this process.
-        light: True if it waits in the queue of light work.
-        progress: Share done, 0 to 1.
-        so_far: The last result that the work reported; never changed afterwards, only replaced.
+        is_heavy: True if it waits until no other heavy work runs in this process.
+        is_light: True if it waits in the queue of light work.
+        progress_share: Share done, 0 to 1.
+        partial_result: The last result that the work reported; never changed afterwards, only replaced.
         result: What the work returned; None while it runs, and if it failed.
         problems: Why it failed; empty if it did not.
-        read_early: True if the page last asked for the result while it worked.
+        was_read_early: True if the page last asked for the result while it worked.
         retry_work: The work, if it may be tried again after it failed.
-        cut_off: True if it was stopped because the connection of its session was lost.
+        was_cut_off: True if it was stopped because the connection of its session was lost.
     """
 
     question: Any
-    heavy: bool = False
-    light: bool = False
-    progress: float = 0.0
-    so_far: Any = None
-    read_early: bool = False
+    is_heavy: bool = False
+    is_light: bool = False
+    progress_share: float = 0.0
+    partial_result: Any = None
+    was_read_early: bool = False
     result: Any = None
     problems: tuple[InputProblem, ...] = ()
     retry_work: Work | None = None
-    cut_off: bool = False
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _done: threading.Event = field(default_factory=threading.Event)
-    _first: threading.Event = field(default_factory=threading.Event)
-    _dropped: bool = False
+    was_cut_off: bool = False
+    _stop_event: threading.Event = field(default_factory=threading.Event)
+    _done_event: threading.Event = field(default_factory=threading.Event)
+    _first_event: threading.Event = field(default_factory=threading.Event)
+    _is_dropped: bool = False
     _has_turn: bool = False
     _queue: cache.WorkQueue = field(init=False)
     _queue_entry: cache.QueueEntry = field(init=False)
 
     def __post_init__(self) -> None:
-        self._queue = cache.HEAVY if self.heavy else cache.LIGHT
+        self._queue = cache.HEAVY if self.is_heavy else cache.LIGHT
         self._queue_entry = self._queue.create_entry()
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Return True if it still works."""
-        return not self._done.is_set()
+        return not self._done_event.is_set()
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """Return True if it waits for other work now."""
-        return self._queue_entry.waiting
+        return self._queue_entry.is_waiting
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Return True if it ended in an error and has no result."""
-        return not self.running and bool(self.problems)
+        return not self.is_running and bool(self.problems)
 
     def stop(self) -> None:
         """Ask it to end; what it has found until then becomes its result."""
-        self._stop.set()
+        self._stop_event.set()
         self._queue.look_again()
 
     def drop(self) -> None:
         """Stop it and discard its result: if it still waits for other work, it does not even begin."""
-        self._dropped = True
+        self._is_dropped = True
         self.stop()
 
     def take_place_of(self, previous: Job) -> None:
@@ -118,12 +118,12 @@ class Job:
     def wait(self, seconds: float) -> None:
         """Wait until it is done, for so many seconds at most."""
         with cache.PAGES.wait():
-            self._done.wait(seconds)
+            self._done_event.wait(seconds)
 
     def wait_for_first(self, seconds: float) -> None:
         """Wait until it has reported a result, is done, or waits for other heavy work, for so many seconds at most."""
         with cache.PAGES.wait():
-            self._first.wait(seconds)
+            self._first_event.wait(seconds)
 
     def run(self, work: Work) -> None:
         """Do the work in this thread.
@@ -131,14 +131,14 @@ class Job:
         Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
         _running.add(self)
-        if self.heavy and self._queue.is_full:
-            self._first.set()
-        if self.light:
+        if self.is_heavy and self._queue.is_full:
+            self._first_event.set()
+        if self.is_light:
             self._queue.pages.let_go_first(self._queue_entry)
-        if self.heavy or self.light:
-            self._has_turn = self._queue.enter(self._queue_entry, self._stop.is_set)
+        if self.is_heavy or self.is_light:
+            self._has_turn = self._queue.enter(self._queue_entry, self._stop_event.is_set)
         try:
-            if not self._dropped:
+            if not self._is_dropped:
                 self.result = work(self._report, self._should_stop)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
             self.problems = describe_error(error)
@@ -146,32 +146,34 @@ class Job:
         finally:
             if self._has_turn:
                 self._queue.leave()
-            self._done.set()
-            self._first.set()
+            self._done_event.set()
+            self._first_event.set()
             _running.discard(self)
 
     def _should_stop(self) -> bool:
-        if self.light and self._has_turn and not self._stop.is_set():
-            self._has_turn = self._queue.step(self._queue_entry, self._stop.is_set)
-        return self._stop.is_set()
+        """Return True if the work should stop; light work may first give its turn to others."""
+        if self.is_light and self._has_turn and not self._stop_event.is_set():
+            self._has_turn = self._queue.step(self._queue_entry, self._stop_event.is_set)
+        return self._stop_event.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
         """Wait until it is done; ask it to end once ``is_lost`` has held for so many seconds."""
         since: float | None = None
-        while self.running:
+        while self.is_running:
             since = (since or time.monotonic()) if is_lost() else None
             if since is not None and time.monotonic() - since >= lost_seconds:
-                self.cut_off = True
+                self.was_cut_off = True
                 self.stop()
                 return
             self.wait(min(_LOOK_SECONDS, lost_seconds))
 
     def _report(self, share: float | None, so_far: Any = None) -> None:
+        """Store the share done and a partial result, each if it is given."""
         if share is not None:
-            self.progress = min(max(share, 0.0), 1.0)
+            self.progress_share = min(max(share, 0.0), 1.0)
         if so_far is not None:
-            self.so_far = so_far
-            self._first.set()
+            self.partial_result = so_far
+            self._first_event.set()
 
 
 _running: set[Job] = set()
@@ -189,8 +191,8 @@ def start(
     work: Work,
     seconds: float = POLL_SECONDS,
     *,
-    heavy: bool = False,
-    light: bool = False,
+    is_heavy: bool = False,
+    is_light: bool = False,
 ) -> Job:
     """Drop the work under this session key and start new work; wait a moment, as short work is done then.
 
@@ -199,11 +201,11 @@ def start(
         question: What it works on.
         work: What to do.
         seconds: How long to wait for its first result.
-        heavy: True if it waits until no other heavy work runs.
-        light: True if it waits in the queue of light work; it must ask often whether it should stop.
+        is_heavy: True if it waits until no other heavy work runs.
+        is_light: True if it waits in the queue of light work; it must ask often whether it should stop.
     """
     previous: Job | None = st.session_state.get(key)
-    job = Job(question, heavy, light)
+    job = Job(question, is_heavy, is_light)
     if previous is not None:
         job.take_place_of(previous)
     st.session_state[key] = job
@@ -211,8 +213,8 @@ def start(
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
     job.wait_for_first(seconds)  # Short work is done then, and the page shows its result in this very run.
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
-    session = streamlit_internals.session_id()
-    if job.running and session and streamlit_internals.find_runtime() is not None:
+    session = streamlit_internals.get_session_id()
+    if job.is_running and session and streamlit_internals.find_runtime() is not None:
         arguments = (lambda: not streamlit_internals.is_connected(session), LOST_SECONDS)
         threading.Thread(target=job.stop_when, args=arguments, daemon=True).start()
     return job
@@ -228,27 +230,29 @@ def put(key: str, question: Any, result: Any) -> Job:
     return job
 
 
-def result_of(key: str) -> tuple[Any, Any] | None:
+def find_result(key: str) -> tuple[Any, Any] | None:
     """Return (question, result) of the work that is done under this key; None if there is none, or if it failed."""
     job: Job | None = st.session_state.get(key)
     if job is not None:
-        job.read_early = job.running
-    return None if job is None or job.read_early or job.failed else (job.question, job.result)
+        job.was_read_early = job.is_running
+    return None if job is None or job.was_read_early or job.has_failed else (job.question, job.result)
 
 
-def so_far_of(key: str) -> tuple[Any, Any] | None:
+def find_partial_result(key: str) -> tuple[Any, Any] | None:
     """Return (question, last reported result) of the work that runs under this key; None if it has reported none."""
-    reported = ((job.question, job.so_far) for job in working(key) if job.so_far is not None)
-    return next(reported, None)
+    reported_entries = (
+        (job.question, job.partial_result) for job in list_running(key) if job.partial_result is not None
+    )
+    return next(reported_entries, None)
 
 
-def failure_of(key: str) -> tuple[InputProblem, ...]:
+def list_failures(key: str) -> tuple[InputProblem, ...]:
     """Return why the work under this key failed; empty if it did not."""
     job: Job | None = st.session_state.get(key)
-    return job.problems if job is not None and job.failed else ()
+    return job.problems if job is not None and job.has_failed else ()
 
 
-def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: bool = True) -> bool:
+def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True) -> bool:
     """Show a progress bar and Stop while work runs; the page is drawn again when work reports a result or ends.
 
     If work failed, show why, with a button to try again if that makes sense. If its connection was lost for a
@@ -256,8 +260,8 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
 
     Args:
         keys: In the session; several keys are work for one answer.
-        doing: What is done; a function if that changes meanwhile.
-        measured: True if the work reports how far it is.
+        work_text: What is done; a function if that changes meanwhile.
+        is_measured: True if the work reports how far it is.
 
     Returns:
         True if work runs.
@@ -266,22 +270,24 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     for key in keys:
         rerun_if_ended(key)
         job: Job | None = st.session_state.get(key)
-        if job is not None and job.failed:
+        if job is not None and job.has_failed:
             fields.show_problems(job.problems)
             if job.retry_work is not None:
-                again = partial(start, key, job.question, job.retry_work, heavy=job.heavy, light=job.light)
-                fields.button("Try again", f"{key}_retry", "refresh", again)
-    at_work = working(*keys)
-    if at_work:
-        _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
-    elif any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
+                try_again = partial(
+                    start, key, job.question, job.retry_work, is_heavy=job.is_heavy, is_light=job.is_light
+                )
+                fields.button("Try again", f"{key}_retry", "refresh", try_again)
+    running_jobs = list_running(*keys)
+    if running_jobs:
+        _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
+    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, keys)):
         st.info(CUT_OFF, icon=":material/stop_circle:")
-    return bool(at_work)
+    return bool(running_jobs)
 
 
-def working(*keys: str) -> list[Job]:
+def list_running(*keys: str) -> list[Job]:
     """Return the work under these keys that runs now."""
-    return [job for job in map(st.session_state.get, keys) if job is not None and job.running]
+    return [job for job in map(st.session_state.get, keys) if job is not None and job.is_running]
 
 
 def rerun_if_ended(key: str) -> None:
@@ -290,37 +296,42 @@ def rerun_if_ended(key: str) -> None:
     If not, the result so far would stand as the final one, as nothing polls work that has ended.
     """
     job: Job | None = st.session_state.get(key)
-    if job is not None and job.read_early and not job.running and not page_run.in_sight():
-        job.read_early = False
+    if job is not None and job.was_read_early and not job.is_running and not page_run.is_dialog_in_sight():
+        job.was_read_early = False
         st.rerun()
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _bar(
-    keys: Sequence[str], doing: str | Callable[[], str], measured: bool, drawn_jobs: list[tuple[Job, Any]]
+def _draw_bar(
+    keys: Sequence[str],
+    work_text: str | Callable[[], str],
+    is_measured: bool,
+    drawn_jobs: list[tuple[Job, Any]],
 ) -> None:
     """Draw the bar; run the page again if the work or its results differ from ``drawn_jobs``."""
-    at_work = working(*keys)
-    if [(job, job.so_far) for job in at_work] != drawn_jobs and not page_run.in_sight():
+    running_jobs = list_running(*keys)
+    if [
+        (job, job.partial_result) for job in running_jobs
+    ] != drawn_jobs and not page_run.is_dialog_in_sight():
         st.rerun()
-    if not at_work:
+    if not running_jobs:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        words = doing if isinstance(doing, str) else doing()
+        current_text = work_text if isinstance(work_text, str) else work_text()
         # Several for one answer take turns, and each waits for the other now and then.
-        if len(keys) == 1 and at_work[0].waiting:
+        if len(keys) == 1 and running_jobs[0].is_waiting:
             st.markdown("Waiting for other work in this app…")
-        elif measured:
-            share = min(job.progress for job in at_work)
-            st.progress(share, f"{words}: {share:.0%}")
+        elif is_measured:
+            share = min(job.progress_share for job in running_jobs)
+            st.progress(share, f"{current_text}: {share:.0%}")
         else:
-            st.markdown(f"{words}…")
+            st.markdown(f"{current_text}…")
         fields.button("Stop", f"{keys[0]}_stop", "stop", _stop, keys)
 
 
 def _stop(keys: Sequence[str]) -> None:
     """Stop the work under these keys; what was found until then becomes the result."""
-    for job in working(*keys):
+    for job in list_running(*keys):
         job.stop()
 
 
@@ -332,13 +343,13 @@ class Run:
         question: The question of the page.
         search: The search.
         data: The data.
-        for_all: True if all sessions share the results.
+        is_shared: True if all sessions share the results.
     """
 
     question: Question
     search: Search
     data: Any
-    for_all: bool = False
+    is_shared: bool = False
 
     @property
     def key(self) -> str:
@@ -347,7 +358,7 @@ class Run:
 
     @property
     def request(self) -> tuple[str, Hashable]:
-        """Return the key of the work."""
+        """Return what the work is about: the digest of the data, empty without data, and the question."""
         return (self.data.digest if self.search.of_data else "", self.search.question)
 
     @property
@@ -358,38 +369,46 @@ class Run:
 
     def ask(self) -> None:
         """Start the work unless it works on this question; work that a lost connection cut off starts anew."""
-        if self.job is None or self.job.question != self.request or self.job.cut_off:
+        if self.job is None or self.job.question != self.request or self.job.was_cut_off:
             self.start()
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
-        search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
+        search, seconds = self.search, self.search.seconds if self.job is None else self.search.later_seconds
         known_result = self._results.get(self.request)
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
             return
-        start(self.key, self.request, self._work(), seconds, heavy=search.heavy, light=search.light)
+        start(
+            self.key, self.request, self._work(), seconds, is_heavy=search.is_heavy, is_light=search.is_light
+        )
 
     @property
     def _results(self) -> cache.Answers[Any]:
-        return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.kept)
+        """Return the store of the results of this search."""
+        return cache.get_answers(
+            f"{self.question.name}.{self.search.key}", self.is_shared, self.search.num_kept
+        )
 
     @property
-    def _prior(self) -> Run | None:
-        return None if self.search.before is None else replace(self, search=self.search.before)
+    def _prior_run(self) -> Run | None:
+        """Return the run of the search that this one begins with; None without one."""
+        return None if self.search.search_before is None else replace(self, search=self.search.search_before)
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
-        search, request, results, prior = (self.search, self.request, self._results, self._prior)
-        begin = None if prior is None else prior._work()
+        search, request, results, prior_run = (self.search, self.request, self._results, self._prior_run)
+        prior_work = None if prior_run is None else prior_run._work()
 
         def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
+            """Go on from the stored result, and store each result that is reported."""
             # Read now: while this work waited, that of another session may have gone on.
             known_result = results.get(request)
             if known_result is not None and (stop() or search.is_complete(known_result)):
                 return known_result
 
             def report(share: float | None, so_far: Any = None) -> None:
+                """Store a partial result, and report it to the job."""
                 if so_far is not None:
                     results.keep(request, so_far)
                 progress(share, so_far)
@@ -400,21 +419,24 @@ class Run:
             return result
 
         def work(progress: Progress, stop: Callable[[], bool]) -> Any:
-            begun = () if begin is None else (begin(progress, stop),)
-            return results.compute(request, lambda: search.work(*begun, progress, stop), search.is_complete)
+            """Return the stored result, or run the prior work and then the search."""
+            prior_results = () if prior_work is None else (prior_work(progress, stop),)
+            return results.compute(
+                request, lambda: search.work(*prior_results, progress, stop), search.is_complete
+            )
 
         return resume if search.resumes else work
 
     def forget(self) -> None:
-        """Let the next run of the page search anew."""
+        """Drop the work and its result, so that the next run of the page searches anew."""
         if self.job is not None:
             self.job.drop()
         st.session_state[self.key] = None
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Return True if it ended in an error."""
-        return bool(failure_of(self.key))
+        return bool(list_failures(self.key))
 
     @property
     def is_cut_short(self) -> bool:
@@ -425,32 +447,38 @@ class Run:
 
     def get_state(self) -> SearchResult:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
-        earlier, settings = f"{self.key}_earlier", self.search.settings
-        previous = st.session_state.get(earlier)
-        is_complete, done = self.search.is_complete, result_of(self.key)
-        if done is not None and (previous is None or is_complete(done[1]) or not is_complete(previous[1])):
+        earlier_key, settings = f"{self.key}_earlier", self.search.settings
+        earlier_entry = st.session_state.get(earlier_key)
+        is_complete, final_entry = self.search.is_complete, find_result(self.key)
+        if final_entry is not None and (
+            earlier_entry is None or is_complete(final_entry[1]) or not is_complete(earlier_entry[1])
+        ):
             # What was stopped does not take the place of a complete result.
-            st.session_state[earlier] = previous = (*done, settings)
-        if (partial := so_far_of(self.key)) is not None and partial[0] == self.request:
+            st.session_state[earlier_key] = earlier_entry = (*final_entry, settings)
+        if (partial_entry := find_partial_result(self.key)) is not None and partial_entry[0] == self.request:
             if self.search.resumes:
-                st.session_state[earlier] = (*partial, settings)
-            return SearchResult(partial[1], Stage.FIRST, settings)
-        for result in (previous, done):
-            if result and result[0] == self.request and (result is done or is_complete(result[1])):
+                st.session_state[earlier_key] = (*partial_entry, settings)
+            return SearchResult(partial_entry[1], Stage.FIRST, settings)
+        for result in (earlier_entry, final_entry):
+            if result and result[0] == self.request and (result is final_entry or is_complete(result[1])):
                 return SearchResult(result[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)
-        if self.search.first is not None:
-            begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
-            if (first := self.search.first(*begun)) is not None:
-                return SearchResult(first, Stage.FIRST)
-        if previous is not None and previous[0][0] == self.request[0]:
-            return SearchResult(previous[1], Stage.EARLIER, previous[2])
-        return SearchResult(None, Stage.FINAL if self.failed else Stage.FIRST)
+        if self.search.compute_first is not None:
+            prior_results = (
+                () if self._prior_run is None else (self._prior_run._results.get(self._prior_run.request),)
+            )
+            if (first_value := self.search.compute_first(*prior_results)) is not None:
+                return SearchResult(first_value, Stage.FIRST)
+        if earlier_entry is not None and earlier_entry[0][0] == self.request[0]:
+            return SearchResult(earlier_entry[1], Stage.EARLIER, earlier_entry[2])
+        return SearchResult(None, Stage.FINAL if self.has_failed else Stage.FIRST)
 
 
-def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[SearchResult, Sequence[Run]]:
-    """Return the solution as it stands, and the searches that it has started."""
+def solve(
+    solver: Solver, question: Question, data: Any, is_shared: bool
+) -> tuple[SearchResult, Sequence[Run]]:
+    """Run a solver's steps; return the solution as it stands, and the searches without a button."""
     reply, runs = None, list[Run]()
     try:
         while True:
@@ -458,8 +486,8 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
             if isinstance(step, Cached):
                 reply = cache.compute(step)
                 continue
-            run = Run(question, step, data, for_all)
-            if not step.button:
+            run = Run(question, step, data, is_shared)
+            if not step.button_text:
                 runs.append(run)
                 run.ask()
             reply = run.get_state()
@@ -468,6 +496,6 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
 
 
 def forget(runs: Sequence[Run]) -> None:
-    """Let the next run of the page search anew."""
+    """Drop the work and the results of these searches, so that the next run of the page searches anew."""
     for run in runs:
         run.forget()

@@ -85,8 +85,8 @@ def read_value(question: Question, name: str) -> Any:
     """Return the value of a field, or the one that it gets once its page is shown; for other pages."""
     piece, key = question.fields[name].shared, question.widgets[name]
     value = st.session_state.get(key)
-    changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)
-    return value if changed else _read_mapping(ENTRIES_KEY).get(piece, value)
+    is_changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)
+    return value if is_changed else _read_mapping(ENTRIES_KEY).get(piece, value)
 
 
 def _list_keys(question: Question) -> dict[str, str]:

@@ -101,7 +101,7 @@ class EarlyScripts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on, with a header for preloading added to web pages."""
 
-        async def with_header(message: Message) -> None:
+        async def send_with_header(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
@@ -110,7 +110,7 @@ class EarlyScripts:
                     headers.append("Link", f"<{root}{FIGURE.address}>; rel=modulepreload")
             await send(message)
 
-        await self._app(scope, receive, with_header if scope["type"] == "http" else send)
+        await self._app(scope, receive, send_with_header if scope["type"] == "http" else send)
 
 
 MIDDLEWARE = [Middleware(EarlyScripts)]
@@ -145,6 +145,7 @@ export default async (component) => {
 
 
 def _build_loader() -> str:
+    """Build the script that Streamlit sends with every figure: addresses, and a loader of the served script."""
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
     addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
     constants = {"ROOT": f"/{root}" if root else "", **addresses}
@@ -162,8 +163,8 @@ def draw(
     file_name: str,
     *,
     csv: str = "",
-    ghost: bool = False,
-    handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
+    has_ghost: bool = False,
+    handle_and_keys: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
 ) -> None:
     """Draw a figure, or update the one that has this key.
 
@@ -173,35 +174,35 @@ def draw(
         alt: What the figure shows, its takeaway first, for a screen reader.
         file_name: Name of saved pictures, without the ending.
         csv: Key of the download button of the figure's data, which the figure's own button presses; empty for none.
-        ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
-        handle: Description of the handle, and session keys of the numbers that it moves; None for no handle.
+        has_ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
+        handle_and_keys: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
     channel = speed.get_channel()
-    description, field_keys = handle or (None, ())
-    height = int(fig.layout.height or HEIGHT) + strip_height(description)
+    description, field_keys = handle_and_keys or (None, ())
+    height = int(fig.layout.height or HEIGHT) + compute_strip_height(description)
     texts = {"alt": alt, "fileName": file_name, "csv": csv, "key": key}
     token = channel.token if speed.IS_ON else ""
-    payload = build_message(fig, description, ghost=ghost, channel=token, **texts)
+    payload = build_message(fig, description, ghost=has_ghost, channel=token, **texts)
     channel.send(key, payload)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
-    mounted, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
+    widget_key, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
     if description is not None:
-        options["on_moved_change"] = functools.partial(_apply_moved_values, mounted, field_keys)
+        options["on_moved_change"] = functools.partial(_apply_moved_values, widget_key, field_keys)
     with st.container(key=key):
-        _mount(key=mounted, data=payload, height=height, **options)
+        _mount(key=widget_key, data=payload, height=height, **options)
 
 
-def strip_height(handle: Mapping[str, Any] | None) -> int:
+def compute_strip_height(handle: Mapping[str, Any] | None) -> int:
     """Return the height in pixels of the strip below a figure with a handle; 0 without one."""
     if handle is None:
         return 0
     return STRIP + (NOTE if (handle["dots"] or {}).get("is_private") else 0)
 
 
-def _apply_moved_values(mounted: str, field_keys: tuple[str, ...]) -> None:
+def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
     """Put the values at which the handle was released into their fields; called before the page runs."""
-    values = st.session_state[mounted].moved
+    values = st.session_state[widget_key].moved
     numbers = values if isinstance(values, list) else [values]
     # The browser is not believed: what is no number in reach is left where it came from.
     are_valid = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in numbers]
@@ -223,7 +224,7 @@ def build_message(fig: go.Figure, handle: Mapping[str, Any] | None = None, **det
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
     details["height"] = int(fig.layout.height or HEIGHT)
     if handle is not None:
-        details |= {"handle": handle, "strip": strip_height(handle)}
+        details |= {"handle": handle, "strip": compute_strip_height(handle)}
     return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()
 
 

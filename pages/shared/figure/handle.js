@@ -92,15 +92,15 @@ class Handle {
   update(description, height) {
     this.description = description;
     // If there is a second bound with several values, the positions are a grid with a row for each of its values.
-    this.columns = description.bound.length;
+    this.columns = description.bounds.length;
     this.rows = description.second?.values.length ?? 1;
     this.isMap = this.rows > 1;
     this.strip.style.height = `${height}px`;
     this.frame.style.setProperty("--sweetspot-handle", description.colour);
     this.grip.classList.toggle("both", this.isMap);
     this.grip.setAttribute("aria-label", this.isMap ? `${description.name}, with the keys left and right; ${description.second.name}, up and down` : description.name);
-    this.grip.setAttribute("aria-valuemin", description.bound[0]);
-    this.grip.setAttribute("aria-valuemax", description.bound.at(-1));
+    this.grip.setAttribute("aria-valuemin", description.bounds[0]);
+    this.grip.setAttribute("aria-valuemax", description.bounds.at(-1));
     for (const dot of this.partDots) dot.remove();
     // On a map the parts have no curves for their dots.
     this.partDots = (this.isMap ? [] : description.parts).map(({ colour }) => {
@@ -111,8 +111,8 @@ class Handle {
       return dot;
     });
     this.build();
-    const { bound, initial_value, second } = description;
-    this.home = [findNearestRatio(bound, initial_value), this.isMap ? findNearestRatio(second.values, second.initial_value) : 0];
+    const { bounds, initial_value, second } = description;
+    this.home = [findNearestRatio(bounds, initial_value), this.isMap ? findNearestRatio(second.values, second.initial_value) : 0];
     if (!this.isHeld && !this.playing) {
       clearTimeout(this.waiting);
       [this.column, this.row] = this.home;
@@ -127,8 +127,8 @@ class Handle {
 
   // The bound that is shown and sent. At its home the handle has the exact value, which may lie between two columns.
   get bound() {
-    const { bound, is_integer, initial_value } = this.description;
-    return roundBound(this.column === this.home[0] ? initial_value : bound[this.column], is_integer);
+    const { bounds, is_integer, initial_value } = this.description;
+    return roundBound(this.column === this.home[0] ? initial_value : bounds[this.column], is_integer);
   }
 
   get second() {
@@ -139,7 +139,7 @@ class Handle {
   // Computes where Plotly's axes put every bound; called once Plotly has drawn.
   place() {
     const { xaxis, yaxis } = this.plot._fullLayout;
-    const { bound: bounds, error: errors, parts, second } = this.description;
+    const { bounds, errors, parts, second } = this.description;
     const findY = (value) => yaxis._offset + clamp(0, yaxis.d2p(value), yaxis._length);
     this.xs = bounds.map((value) => xaxis._offset + xaxis.d2p(value));
     this.ys = this.isMap ? second.values.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(findY);
@@ -192,7 +192,7 @@ class Handle {
     this.stop();
     const previous = this.bound;
     // Several columns may round to the same small integer.
-    const { bound: bounds, is_integer } = this.description;
+    const { bounds, is_integer } = this.description;
     while (steps && !rowSteps && is_integer && column > 0 && column < last && Math.round(bounds[column]) === previous)
       column += Math.sign(steps);
     this.move(column, row);
@@ -221,7 +221,7 @@ class Handle {
       const last = this.columns - 1;
       if (share === 1) {
         this.stop();
-        this.move(findNearestRatio(this.description.bound, this.description.best_value), this.row);
+        this.move(findNearestRatio(this.description.bounds, this.description.best_value), this.row);
         this.sendBounds();
         return;
       }
@@ -356,7 +356,7 @@ class Handle {
     if (this.points) this.drawDots(index);
     if (this.stack) {
       let start = 0;
-      const total = description.error[index];
+      const total = description.errors[index];
       description.parts.forEach(({ y }, k) => {
         const { text, bar } = this.stack[k];
         const width = (100 * y[index]) / total;
@@ -372,7 +372,7 @@ class Handle {
   drawDots(index) {
     const { dots, parts } = this.description;
     const read = (values) => values?.[index] ?? 0;
-    const [loss, noise] = [read(dots.loss), read(dots.noise)];
+    const [loss, noise] = [read(dots.losses), read(dots.noise)];
     let sum = 0;
     dots.unit_draws[this.drawSet].forEach((draw, k) => {
       const sampling = dots.unit_sampling_draws ? read(dots.sampling) * dots.unit_sampling_draws[this.drawSet][k] : 0;

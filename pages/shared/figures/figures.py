@@ -69,15 +69,15 @@ class Pin:
     disclosure: Provenance
 
 
-def all_pins() -> tuple[Pin, ...]:
+def list_all_pins() -> tuple[Pin, ...]:
     """Return every pin of the session, oldest first."""
-    pinned: tuple[Pin, ...] = st.session_state.get(keys.PINS, ())
-    return pinned
+    pins: tuple[Pin, ...] = st.session_state.get(keys.PINS, ())
+    return pins
 
 
 def list_pins(question: str) -> tuple[Pin, ...]:
     """Return the pins of a question."""
-    return tuple(pin for pin in all_pins() if pin.question == question)
+    return tuple(pin for pin in list_all_pins() if pin.question == question)
 
 
 def store_pins(pins: Iterable[Pin]) -> None:
@@ -88,20 +88,20 @@ def store_pins(pins: Iterable[Pin]) -> None:
 def split_private(entries: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
     """Return the pins of private data, and the other pins."""
     pins = [pin for pin in entries if isinstance(pin, Pin)]
-    private = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
-    return private, tuple(pin for pin in pins if pin not in private)
+    private_pins = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
+    return private_pins, tuple(pin for pin in pins if pin not in private_pins)
 
 
-def merge_pins(first: Iterable[Pin], added: Iterable[Pin]) -> tuple[Pin, ...]:
+def merge_pins(first_pins: Iterable[Pin], added_pins: Iterable[Pin]) -> tuple[Pin, ...]:
     """Return the pins of both lists without repetitions, with names made unique within each question."""
-    merged = list(first)
-    identities = {_identify(pin) for pin in merged}
-    for pin in added:
+    merged_pins = list(first_pins)
+    identities = {_identify(pin) for pin in merged_pins}
+    for pin in added_pins:
         if _identify(pin) not in identities:
-            used_names = {other_pin.name for other_pin in merged if other_pin.question == pin.question}
-            merged.append(replace(pin, name=_append_number(pin.name, used_names)))
+            used_names = {other_pin.name for other_pin in merged_pins if other_pin.question == pin.question}
+            merged_pins.append(replace(pin, name=_append_number(pin.name, used_names)))
             identities.add(_identify(pin))
-    return tuple(merged)
+    return tuple(merged_pins)
 
 
 def _identify(pin: Pin) -> tuple[str, ...]:
@@ -121,20 +121,20 @@ def pin_answer(question: str) -> None:
         settings = dict(namesake.settings)
         changes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
         name = find_free_name(question, name + next(changes, ""))
-    store_pins((*all_pins(), replace(new_pin, name=name)))
+    store_pins((*list_all_pins(), replace(new_pin, name=name)))
     st.session_state[f"{question}_pin_new"] = name
 
 
-def find_free_name(question: str, preferred: str) -> str:
-    """Return the name, with a number added if another pin of the question has it."""
-    return _append_number(preferred, {pin.name for pin in list_pins(question)})
+def find_free_name(question: str, preferred_name: str) -> str:
+    """Return the preferred name, with a number if another pin of the question has it."""
+    return _append_number(preferred_name, {pin.name for pin in list_pins(question)})
 
 
-def _append_number(preferred: str, used_names: Collection[str]) -> str:
-    """Return the name, with a number in brackets if it is already used."""
-    count, name = 2, preferred
+def _append_number(preferred_name: str, used_names: Collection[str]) -> str:
+    """Return the preferred name, with a number in brackets if it is already used."""
+    count, name = 2, preferred_name
     while name in used_names:
-        count, name = count + 1, f"{preferred} ({count})"
+        count, name = count + 1, f"{preferred_name} ({count})"
     return name
 
 
@@ -175,15 +175,17 @@ def show_table(
         titles: What stands at the head of a column of numbers, by its name, where that is not the name.
         args: Further arguments of `st.dataframe`.
     """
-    config = {}
+    column_config = {}
     for name, column_format in (formats or {}).items():
         pattern, help = (column_format, None) if isinstance(column_format, str) else column_format
-        config[name] = st.column_config.NumberColumn((titles or {}).get(name), format=pattern, help=help)
+        column_config[name] = st.column_config.NumberColumn(
+            (titles or {}).get(name), format=pattern, help=help
+        )
     st.dataframe(
         columns,
         hide_index=True,
         key=key,
-        column_config=config or None,
+        column_config=column_config or None,
         alt=alt,
         placeholder=MISSING,
         **args,
@@ -210,9 +212,9 @@ def draw(
     key, disclosure = plot.key.replace("-", "_"), plot.disclosure
     if label:
         fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
-    handle = None
+    handle_and_keys = None
     if key_of is not None and plot.handle is not None:
-        handle = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
+        handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     run, parameters, question = page_run.CURRENT_RUN.get(), read_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
@@ -222,14 +224,16 @@ def draw(
         charts.add_label(fig, disclosure.label)
     file_name = write_file_name(key, disclosure)
     with figure_place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name, csv=f"{key}_csv", ghost=True, handle=handle)
+        figure.draw(
+            fig, key, alt, file_name, csv=f"{key}_csv", has_ghost=True, handle_and_keys=handle_and_keys
+        )
     if question and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
     fields.download_button(
         "CSV",
         f"{file_name}.csv",
         lambda: report_content.write_columns(
-            plot.columns, disclosure, [*list_inputs(parameters), *axis_notes(fig)]
+            plot.columns, disclosure, [*list_inputs(parameters), *list_axis_notes(fig)]
         ),
         f"{key}_csv",
         type="tertiary",
@@ -260,7 +264,7 @@ def list_inputs(parameters: Any | None) -> list[str]:
     return report_content.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
-def axis_notes(fig: go.Figure) -> list[str]:
+def list_axis_notes(fig: go.Figure) -> list[str]:
     """Return the title of each axis with its unit, a line each."""
     axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
     titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
@@ -291,6 +295,7 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
 
 
 def _color(style: Style) -> str:
+    """Return the CSS colour of a style."""
     return str(LINE_STYLES[style]["color"])
 
 
@@ -310,6 +315,6 @@ def _to_json(value: Any) -> Any:
         return value
     if isinstance(value, tuple) and all(isinstance(entry, UserBars) for entry in value):
         return [_to_json(entry) for entry in value]
-    column = np.nan_to_num(np.asarray(value, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
-    rounded = [float(f"{number:.{DIGITS}g}") for number in column.ravel().tolist()]
-    return np.reshape(rounded, column.shape).tolist()
+    finite_values = np.nan_to_num(np.asarray(value, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
+    rounded_values = [float(f"{number:.{DIGITS}g}") for number in finite_values.ravel().tolist()]
+    return np.reshape(rounded_values, finite_values.shape).tolist()

@@ -30,11 +30,11 @@ from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import layout
 from pages.shared.screen import sections as screen_sections
-from pages.shared.screen.sections import Renderer, contents
+from pages.shared.screen.sections import Renderer, build_contents
 from pages.shared.session import session
 
 
-def ask_for_range(dataset: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
+def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "value") -> bool:
     """Ask for the range of private values if nobody has entered one; return True if it asks.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
@@ -42,11 +42,11 @@ def ask_for_range(dataset: Dataset, ends: Mapping[str, str], noun: str = "value"
 
     Args:
         dataset: The data in use.
-        ends: What each end is called in a sentence, by session key.
+        end_names: What each end is called in a sentence, by session key.
         noun: The name of a value.
     """
-    empty_names = [name for key, name in ends.items() if st.session_state.get(key) is None]
-    is_cleared_release = dataset.release is not None and not any(session.is_cleared(key) for key in ends)
+    empty_names = [name for key, name in end_names.items() if st.session_state.get(key) is None]
+    is_cleared_release = dataset.release is not None and not any(session.is_cleared(key) for key in end_names)
     if not empty_names or not (dataset.is_private or is_cleared_release):
         return False
     st.info(
@@ -63,11 +63,11 @@ def read_inputs(
     slots: layout.PageSlots,
     *,
     options: Mapping[str, Sequence[Any]] | None = None,
-    hidden: Callable[[str], bool] = lambda name: False,
+    is_hidden: Callable[[str], bool] = lambda name: False,
     widgets: Mapping[str, Callable[[], object]] | None = None,
     draw_more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
-    shares: bool = True,
+    shares_settings: bool = True,
     num_columns: int = 1,
 ) -> Any | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused.
@@ -76,20 +76,25 @@ def read_inputs(
         question: The question, whose parameters class declares its fields.
         slots: The containers of the page.
         options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
-        hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
+        is_hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
         widgets: Draws a field in place of its own widget.
         draw_more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
-        shares: False if the page shows other data than those in use, so that it does not take up their settings.
+        shares_settings: False if the page shows other data than those in use, so that it does not take up their
+            settings.
         num_columns: How many fields of *More settings* stand beside each other.
     """
     assert question.parameters is not None
     options, widgets = options or {}, widgets or {}
-    unused = start_fields(question, options, shares)
-    hidden_names = {name for name in question.fields if hidden(name)}
+    unused_names = start_fields(question, options, shares_settings)
+    hidden_names = {name for name in question.fields if is_hidden(name)}
     places = {name: field.place for name, field in question.fields.items()}
     line_names, more_names = (
-        [name for name, p in places.items() if p is place and name not in hidden_names and name not in unused]
+        [
+            name
+            for name, p in places.items()
+            if p is place and name not in hidden_names and name not in unused_names
+        ]
         for place in (Place.LINE, Place.MORE)
     )
     with slots.line:
@@ -100,50 +105,54 @@ def read_inputs(
                 fields.draw_all(question, *more_names, options=options, widgets=widgets)
             draw_more()
     with slots.notes:
-        if ask_first(unused):
+        if ask_first(unused_names):
             return None
         # A refused field that stands elsewhere leaves the answer standing.
-        optional = [name for name, place in places.items() if place in (Place.OWN, Place.CARD, Place.TAB)]
-        unused += [
+        optional_names = [
+            name for name, place in places.items() if place in (Place.OWN, Place.CARD, Place.TAB)
+        ]
+        unused_names += [
             f.name
             for f in dataclasses.fields(question.parameters)
             if f.name in hidden_names and None in (f.default, st.session_state[question.widgets[f.name]])
         ]
         # Not the default, which may be another value than the field begins with.
         overrides = {
-            f.name: question.first(f.name)
+            f.name: question.get_initial_value(f.name)
             for f in dataclasses.fields(question.parameters)
-            if f.name in unused and f.default is not None
+            if f.name in unused_names and f.default is not None
         }
-        return fields.build(question, unused=unused, overrides=overrides, optional=optional)
+        return fields.build(
+            question, unused_names=unused_names, overrides=overrides, optional_names=optional_names
+        )
 
 
 def start_fields(
-    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares: bool = True
+    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
 ) -> list[str]:
-    """Set what the fields begin with; return those that do not go with the present choices.
+    """Set the initial values of fields; return the names of those that do not apply with the present choices.
 
     Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
     that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
     are those of `read`.
     """
-    fields.start(question, shares)
+    fields.start(question, shares_settings)
     for name, choices in (options or {}).items():
         key = question.widgets[name]
         if st.session_state[key] not in choices:
             st.session_state[key] = choices[0]
-    unused = list_unused_fields(question)
+    unused_names = list_unused_fields(question)
     for name, field in question.fields.items():
-        is_filled = (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
+        is_filled = (name in unused_names or field.slider) and field.origin is not FieldOrigin.VALUES
         if is_filled and st.session_state[question.widgets[name]] is None:
             st.session_state[question.widgets[name]] = field.initial
-    return unused
+    return unused_names
 
 
 def list_unused_fields(question: Question) -> list[str]:
-    """Return the fields that do not go with the present choices; a choice that is unused itself has its default."""
+    """Return the names of fields that do not apply with the present choices; an unused choice has its default."""
     values = {name: st.session_state[question.widgets[name]] for name in question.fields}
-    return list_unused(question.declared, values, question.first)
+    return list_unused(question.declarations, values, question.get_initial_value)
 
 
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
@@ -180,7 +189,7 @@ class Page:
         needs: What the data must have besides rows per user; None for nothing.
         stem: Beginning of the names of files and of some keys; the name of the question if empty.
         has_axis_controls: True if a person can set the ends of the axes of the main figure.
-        progress_below: True if the progress of searches stands below the answer, not below the figure.
+        shows_progress_below: True if the progress of searches stands below the answer, not below the figure.
     """
 
     question: Question
@@ -190,7 +199,7 @@ class Page:
     needs: Needs | None = None
     stem: str = ""
     has_axis_controls: bool = True
-    progress_below: bool = False
+    shows_progress_below: bool = False
 
     def read_own_data(self) -> Any | None:
         """Draw which data a page with data of its own uses; return them, or None if there are none yet."""
@@ -198,7 +207,7 @@ class Page:
 
     def is_same_for_all(self, data: Any, parameters: Any) -> bool:
         """Return True if everybody has these data: no upload is ever shared with another session."""
-        return not self.question.own_data and session.is_same_for_all()
+        return not self.question.has_own_data and session.is_same_for_all()
 
     def read_inputs(self, slots: layout.PageSlots, data: Any) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
@@ -211,20 +220,20 @@ class Page:
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the main figure, and return it as it is drawn."""
-        main, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
+        main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
-            main = main.with_selection(*selection.value)
+            main_plot = main_plot.with_selected_bound(*selection.value)
         if self.has_axis_controls:
-            return screen_sections.show_plot(main, label=label, key_of=self.question.key)
-        figures.draw(main, label, key_of=self.question.key)
-        return main
+            return screen_sections.show_plot(main_plot, label=label, key_of=self.question.key)
+        figures.draw(main_plot, label, key_of=self.question.key)
+        return main_plot
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw how sure the answer is, and what it assumes."""
-        cards.behind(answer)
+        cards.draw_behind(answer)
 
-    def formula(self, answer: Answer) -> str:
-        """Return the name of the file that says how the answer is computed."""
+    def choose_formula_file(self, answer: Answer) -> str:
+        """Return the name, without its ending, of the Markdown file that explains how the answer is computed."""
         return "formula"
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
@@ -236,7 +245,7 @@ class Page:
         return ""
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
-        """Return the fields that matter for the answer."""
+        """Return the names of the fields that matter for the answer."""
         return tuple(self.question.fields)
 
     def reads_rows(self, answer: Answer) -> bool:
@@ -245,7 +254,11 @@ class Page:
 
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script in the report."""
-        return report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+        return (
+            report_content.build_source(data)
+            if self.reads_rows(answer)
+            else report_content.build_session_source()
+        )
 
     def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...] | None:
         """Return what the answer is about for the report; None if that is the data in use alone."""
@@ -266,11 +279,12 @@ class Page:
         """Draw how far the searches are, in one line with one Stop button."""
 
         def describe_work() -> str:
-            search = next((run.search for run in runs if jobs.working(run.key)), runs[0].search)
-            doing = search.doing_at.get(state.stage) if state.value is not None else None
-            return doing or search.doing
+            """Write what the first running search does, while another answer stands in for its result or not."""
+            search = next((run.search for run in runs if jobs.list_running(run.key)), runs[0].search)
+            work_text = search.progress_text_at.get(state.stage) if state.value is not None else None
+            return work_text or search.progress_text
 
-        jobs.watch([run.key for run in runs], describe_work, all(run.search.measured for run in runs))
+        jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
 
     def file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
@@ -285,44 +299,46 @@ class Page:
         in_use = session.dataset()
 
         def draw(slots: layout.PageSlots) -> None:
-            if not self.question.own_data:
+            """Draw the page's content into its containers, on the data in use, invented ones, or its own."""
+            if not self.question.has_own_data:
                 is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
-                self._body(slots, in_use, session.load_demonstration() if is_demonstration else in_use)
+                self._draw_body(slots, in_use, session.load_demonstration() if is_demonstration else in_use)
                 return
             fields.start(self.question)
             with slots.notes:
                 data = self.read_own_data()
             if data is not None:
-                self._body(slots, data, data)
+                self._draw_body(slots, data, data)
 
         layout.show(self.question, draw)
 
-    def _body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
+    def _draw_body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
+        """Draw inputs, answer, figure and tabs for these data; stop where inputs are refused or no answer is there."""
         run, is_demonstration = page_run.CURRENT_RUN.get(), data is not in_use
         assert run is not None
-        run.own_data = data if self.question.own_data else None
+        run.own_data = data if self.question.has_own_data else None
         needs = self.needs if is_demonstration else None
-        run.invented = needs is not None
+        run.is_invented = needs is not None
         if needs is not None and needs.sentence:
-            missing = session.explain_missing(in_use, needs.sentence, "This page")
-            slots.notes.markdown(f":small[{missing}]")
+            missing_text = session.explain_missing(in_use, needs.sentence, "This page")
+            slots.notes.markdown(f":small[{missing_text}]")
         parameters = self.read_inputs(slots, data)
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
         if self.refuse(slots, data, parameters):
             return
-        for_all = is_demonstration or self.is_same_for_all(data, parameters)
+        is_shared = is_demonstration or self.is_same_for_all(data, parameters)
         try:
             if inspect.isgeneratorfunction(self.solve):
                 solver: Solver = self.solve(data, parameters)
-                state, runs = jobs.solve(solver, self.question, data, for_all)
+                state, runs = jobs.solve(solver, self.question, data, is_shared)
             else:
                 result = cache.compute(Cached(self.solve, (data, parameters.about_data), 32))
                 state, runs = SearchResult(result), ()
-        except InvalidInput as refused:
+        except InvalidInput as error:
             with slots.notes:
-                fields.show_problems(refused.problems)
+                fields.show_problems(error.problems)
             self.draw_refused(slots, data, parameters)
             return
         label = session.DEMONSTRATION if is_demonstration else ""
@@ -334,24 +350,27 @@ class Page:
                 answer = replace(answer, detail=f"**{label}.** {needs.describe(state.value, data)}")
         with slots.figure:  # First: the browser draws it while the rest is still on its way.
             if state.value is not None:
-                main = self.draw_main(answer, label)
-            if runs and not self.progress_below:
+                main_plot = self.draw_main(answer, label)
+            if runs and not self.shows_progress_below:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
                     self.draw_progress(state, runs)
-        if runs and self.progress_below:
+        if runs and self.shows_progress_below:
             options: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "border": False}
             with slots.bottom.container(height=STATE_HEIGHT, key=f"{self.question.name}_state", **options):
                 self.draw_progress(state, runs)
         if state.value is None:
             return
-        renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL, for_all)
+        renderer = Renderer(
+            self.question, answer, data, main_plot, label, state.stage is Stage.FINAL, is_shared
+        )
         key = f"{self.stem or self.question.name}_card"
         tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
         sections = dict(answer.sections)
-        behind: Any = sections.pop(BEHIND, None)
-        downloads: Any = sections.pop(DOWNLOADS, None)
+        behind_section: Any = sections.pop(BEHIND, None)
+        downloads_section: Any = sections.pop(DOWNLOADS, None)
 
         def show_behind() -> None:
+            """Draw the tab behind the answer, with the offer of a plan and the answer's own section."""
             card, plan = run.shown_card or answer, catalogue.PLANNING
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
                 st.markdown(
@@ -361,22 +380,25 @@ class Page:
             self.draw_behind(answer)
             if plan is not None and self.question is not plan and self.question.group == plan.group:
                 importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
-            if behind is not None:
-                renderer.show(behind)
+            if behind_section is not None:
+                renderer.show(behind_section)
 
         def show_files() -> None:
+            """Draw the tab of downloads, with the answer's own section."""
             self.show_files(answer, data, label)
-            if downloads is not None:
-                renderer.show(downloads)
+            if downloads_section is not None:
+                renderer.show(downloads_section)
 
         tabs = {
             BEHIND: show_behind,
-            **contents(renderer, sections, self.tabs(answer)),
+            **build_contents(renderer, sections, self.tabs(answer)),
             DOWNLOADS: show_files,
-            layout.COMPUTED: lambda: st.markdown(self.question.formula(self.formula(answer))),
+            layout.COMPUTED: lambda: st.markdown(
+                self.question.read_formula(self.choose_formula_file(answer))
+            ),
         }
         with slots.answer:
-            cards.answer(answer, key)
+            cards.draw_answer(answer, key)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := self.question.own_fields:
                 fields.draw_row(self.question, *own_fields)
@@ -398,11 +420,11 @@ class Page:
         question, variant = self.question, self.variant(answer)
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
         source, releases = self.build_source(answer, data), self.list_releases(answer, data)
-        summary, formula = self.summarise(answer, data), self.formula(answer)
+        summary, formula = self.summarise(answer, data), self.choose_formula_file(answer)
         labels = question.get_labels(*self.fields_in_report(answer))
         files = [(self.file_label(name), name, make) for name, make in answer.files.items()]
-        if answer.choice is not None:
-            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.choice))
+        if answer.write_choice is not None:
+            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
         report_content.draw(
             stem,
             answer.disclosure,

@@ -32,7 +32,7 @@ def of_answer(
     question: Question,
     answer: Answer,
     source: script.Source,
-    formula: str = "formula",
+    formula_file: str = "formula",
     setting_labels: Mapping[str, str] | None = None,
     label: str = "",
     summary: tuple[Line, ...] | None = None,
@@ -43,7 +43,7 @@ def of_answer(
         question: The page.
         answer: The answer to it.
         source: The data source of the script.
-        formula: Which of the question's texts says how it is computed.
+        formula_file: Which of the question's texts says how it is computed.
         setting_labels: Fields of the parameters that matter for the answer, with what they are in words; None for all.
         label: What stands above its plots.
         summary: What the answer is about, if that is not the data in use alone; their distribution is left out.
@@ -53,19 +53,19 @@ def of_answer(
     if summary is None:
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
-    private_settings = list_private_settings(question, parameters) if is_private else ()
-    names = question.get_labels() if setting_labels is None else setting_labels
+    private_names = list_private_settings(question, parameters) if is_private else ()
+    setting_names = question.get_labels() if setting_labels is None else setting_labels
     return Report(
         page=question.title,
         question=question.sentence,
         answers=(("", answer),),
         figures=tuple(replace(plot, alt=f"{label}. {plot.alt}") if label else plot for plot in plots),
-        settings=content.list_settings(parameters, names, private_settings),
+        settings=content.list_settings(parameters, setting_names, private_names),
         summary=content.summarise_dataset(source.dataset) if summary is None else summary,
         disclosure=source.shown_disclosure,
-        formulae=question.formula(formula),
+        formulae=question.read_formula(formula_file),
         methods=answer.methods,
-        private_settings=private_settings,
+        private_settings=private_names,
         figure_label=label,
         write_script=lambda created, public_only: script.write_script(
             question.title,
@@ -89,7 +89,7 @@ def list_private_settings(question: Question, parameters: Any) -> tuple[str, ...
         for name, field in question.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
         and (value := getattr(parameters, name)) is not None
-        and value != question.forgotten(name)
+        and value != question.get_emptied_value(name)
     )
 
 
@@ -100,7 +100,7 @@ WITHHELD = (
 
 
 def show(methods: Methods | None, stem: str) -> None:
-    """Show the sentences for a methods section, and files with them and with what they cite.
+    """Show the sentences for a methods section, with files of them and of the works cited.
 
     Args:
         methods: The page's sentences; None if nothing was chosen yet.
@@ -130,7 +130,7 @@ KILOBYTES = 30
 """Most that a report without figures has: 17 to 29 kB."""
 
 
-def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
+def build_session_source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
     """Return the source of a script on the session's data; arguments as in `Source`."""
     session_data = session.get_loaded()
     name = session_data.origin.name
@@ -141,13 +141,13 @@ def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> So
     return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 
 
-def source_of(dataset: Dataset) -> Source:
+def build_source(dataset: Dataset) -> Source:
     """Return the source of a script on the data that a page shows, with rows.
 
     If the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
     if dataset.digest == session.dataset().digest:
-        return source(needs_rows=True)
+        return build_session_source(needs_rows=True)
     return Source(dataset, session.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
 
@@ -164,7 +164,7 @@ def draw(
     files: Sequence[AnswerFile] = (),
     files_disclosure: Provenance | None = None,
 ) -> None:
-    """Draw the buttons: for private data two sets, one for oneself and one that may be published.
+    """Draw the downloads of an answer: for private data two sets, one for oneself and one that may be published.
 
     Args:
         stem: Start of the files' names; also part of the widgets' keys.
@@ -209,19 +209,19 @@ def _draw_buttons(
     stem: str, disclosure: Provenance, build_report: Callable[[], Report], public_only: bool
 ) -> None:
     """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
-    public = "_public" if public_only else ""
+    public_suffix = "_public" if public_only else ""
     shown_disclosure = Disclosure.PUBLIC if public_only else disclosure
     with st.container(horizontal=True):
-        for label, part, ending, file_disclosure, write in (
+        for label, file_part, ending, file_disclosure, write in (
             ("Report (HTML)", "report", "html", shown_disclosure, write_html),
             ("Report (JSON)", "report", "json", shown_disclosure, write_json),
             ("Script (Python)", "script", "py", Disclosure.PUBLIC, write_script),
         ):
             fields.download_button(
                 label,
-                f"{write_file_name(f'{stem}_{part}{public}', file_disclosure)}.{ending}",
+                f"{write_file_name(f'{stem}_{file_part}{public_suffix}', file_disclosure)}.{ending}",
                 build_writer(write, build_report, public_only),
-                f"{stem}_report{public}_{ending}",
+                f"{stem}_report{public_suffix}_{ending}",
                 type=fields.main_button() if write is write_html and not public_only else "secondary",
             )
 

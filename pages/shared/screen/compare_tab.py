@@ -58,11 +58,15 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     if run.figure is None or card is None or parameters is None:
         return None
     question = run.question
-    is_on_session_data = not question.own_data and question.can_answer(dataset)
-    name = f"{question.title}: data of its own" if question.own_data else "Demonstration"
+    is_on_session_data = not question.has_own_data and question.can_answer(dataset)
+    name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         name = dataset.name
-    number, error, *_ = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+    number_texts, error_texts, *_ = [
+        *((number.label, number.text) for number in card.numbers),
+        ("", ""),
+        ("", ""),
+    ]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -73,8 +77,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=name,
         epsilon=epsilon,
-        bound=number,
-        error=error,
+        bound=number_texts,
+        error=error_texts,
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -84,15 +88,15 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
 
 def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
     """Return label and value of each field that is not at its initial value."""
-    changed = []
+    changed_settings = []
     for name, field in question.fields.items():
         value = getattr(parameters, name)
         if value is None or value == field.initial:
             continue
         text = wording.entered(value) if type(value) in (int, float) else to_text(value)
         text = (field.options or {}).get(value, text)
-        changed.append((field.report_label or field.label or name, text))
-    return changed
+        changed_settings.append((field.report_label or field.label or name, text))
+    return changed_settings
 
 
 # --- The list ---------------------------------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ def show_pins(question: Question) -> None:
     frame = frame.loc[:, (frame != "").any()]
     figures.show_table(frame, "The pinned answers, a line each", height="content")
     disclosure = find_strictest(pin.disclosure for pin in listed_pins)
-    if len(figures.all_pins()) >= figures.MAX_PINS:
+    if len(figures.list_all_pins()) >= figures.MAX_PINS:
         st.caption(f"All {figures.MAX_PINS} places are taken: the next pin replaces the oldest.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _edit_pins(question, listed_pins)
@@ -118,11 +122,11 @@ def show_pins(question: Question) -> None:
             st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
         name = f"{question.name}_pins"
-        cards.file_button("Pins (CSV)", f"{name}.csv", disclosure, lambda: as_csv(listed_pins))
+        cards.file_button("Pins (CSV)", f"{name}.csv", disclosure, lambda: write_csv(listed_pins))
     cards.label(disclosure)
 
 
-def as_csv(listed_pins: tuple[Pin, ...]) -> str:
+def write_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
     rows = [figures.tabulate_pin(pin) for pin in listed_pins]
     columns = {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
@@ -153,7 +157,7 @@ def _rename(question: str, selected_name: str, key: str) -> None:
         name = figures.find_free_name(question, new_name)
         figures.store_pins(
             replace(pin, name=name) if (pin.question, pin.name) == (question, selected_name) else pin
-            for pin in figures.all_pins()
+            for pin in figures.list_all_pins()
         )
         st.session_state[f"{question}_pin_chosen"] = name
 
@@ -161,7 +165,9 @@ def _rename(question: str, selected_name: str, key: str) -> None:
 def _remove(question: str, pin_name: str) -> None:
     """Remove one pin of a question, or all of them if the name is empty."""
     figures.store_pins(
-        pin for pin in figures.all_pins() if pin.question != question or (pin_name and pin.name != pin_name)
+        pin
+        for pin in figures.list_all_pins()
+        if pin.question != question or (pin_name and pin.name != pin_name)
     )
 
 
@@ -170,9 +176,11 @@ TITLE = "Compare"
 
 def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
-    folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
-    if folded.open:  # What stands in it costs nothing while it is closed.
-        with folded:
+    expander = st.expander(
+        TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun"
+    )
+    if expander.open:  # What stands in it costs nothing while it is closed.
+        with expander:
             show(run)
 
 
@@ -182,11 +190,11 @@ def show(run: page_run.PageRun) -> None:
     show_pins(question)
     parameters, module = st.session_state.get(keys.PAGE_PARAMETERS), import_answer_module(question.name)
     compare = getattr(module, "against_epsilon", None)
-    if parameters is None or compare is None or (question.own_data and data is None):
+    if parameters is None or compare is None or (question.has_own_data and data is None):
         return
     if data is None:
-        in_use = session.dataset()
-        data = in_use if question.can_answer(in_use) else session.load_demonstration()
+        dataset_in_use = session.dataset()
+        data = dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
     not_compared = getattr(module, "NOT_COMPARED", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
     Renderer(question, run.card, data).show(

@@ -78,7 +78,8 @@ def show(
     """
 
     @cache.PAGES.run()  # Before light work.
-    def page() -> None:
+    def draw_page() -> None:
+        """Draw everything of the page in one run."""
         state = st.session_state
         if keys.DIALOG_ASKED in state and streamlit_internals.is_fragment_run():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
@@ -86,18 +87,18 @@ def show(
         if keys.TOUR_GOES_TO in state:
             st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
-        loaded, touring, intro = session.get_loaded(), session.get_tour(), None
-        data = loaded.dataset
+        loaded_data, current_tour, intro = session.get_loaded(), session.get_tour(), None
+        data = loaded_data.dataset
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         help = question.lead if question.step else None
         top.title(question.heading or question.title, width="content", help=help)
-        link = top.container(width="content", key="shell_link", horizontal=True)
-        if touring is not None:  # What the page is about, the step's question says.
-            above = st.container(key="tour_bar")
+        link_container = top.container(width="content", key="shell_link", horizontal=True)
+        if current_tour is not None:  # What the page is about, the step's question says.
+            header = st.container(key="tour_bar")
         elif question.step:
-            above = st.container(height=strip.HEIGHT, border=False, key="strip_place")
+            header = st.container(height=strip.HEIGHT, border=False, key="strip_place")
         else:
-            above = intro = st.container(key=f"{question.name}_intro")
+            header = intro = st.container(key=f"{question.name}_intro")
             intro.markdown(question.lead)
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
         if has_budget:
@@ -106,7 +107,7 @@ def show(
         notes = st.container(key=f"{question.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
-        run = page_run.PageRun(question, private=data.is_private)
+        run = page_run.PageRun(question, is_private=data.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
             body(PageSlots(line, notes, figure, answer, bottom, intro))
@@ -114,9 +115,9 @@ def show(
             page_run.CURRENT_RUN.set(None)
         if run.card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
-        with above:  # Last, as it goes by what was entered.
-            if touring is not None:
-                strip.draw_tour(question, touring)
+        with header:  # Last, as it goes by what was entered.
+            if current_tour is not None:
+                strip.draw_tour(question, current_tour)
             elif question.step:
                 strip.draw(question, run, data)
         if run.figure is not None and not run.has_tabs:
@@ -125,16 +126,22 @@ def show(
         # It is made when *Pin this* is pressed, not at every run.
         parameters = run.answered_parameters or state.get(keys.PAGE_PARAMETERS)
         state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, data, parameters)
-        permanent, query = links.write_current_link(question)
-        presenting = bool(state.get(keys.PRESENTING))
+        permanent_link, query = links.write_current_link(question)
+        is_presented = bool(state.get(keys.PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
-        _set_address(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
-        _offer_link(question, link, permanent, session.NOT_IN_LINKS.get(loaded.origin.name, ""), presenting)
+        _set_address(query, f"{page_run.TYPE_SIZE}px" if is_presented else "")
+        _offer_link(
+            question,
+            link_container,
+            permanent_link,
+            session.NOT_IN_LINKS.get(loaded_data.origin.name, ""),
+            is_presented,
+        )
         session_file.update_snapshot()
 
-    (st.fragment(page) if runs_alone else page)()
+    (st.fragment(draw_page) if runs_alone else draw_page)()
     if keys.DIALOG_ASKED in st.session_state:
-        page_run.open_asked()
+        page_run.open_requested_dialog()
 
 
 def _draw_epsilon(page_name: str) -> None:
@@ -144,12 +151,16 @@ def _draw_epsilon(page_name: str) -> None:
         page_name: The page that it stands on.
     """
     state = st.session_state
-    current = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
-    step = find_nearest_step(setting.DEFAULT_EPSILON if current is None else float(current))
+    current_epsilon = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
+    step = find_nearest_step(setting.DEFAULT_EPSILON if current_epsilon is None else float(current_epsilon))
     # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
     # of the last page to these on the second run only: the field would stand empty on the first.
     if state.get(keys.EPSILON_PAGE) != page_name:
-        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = page_name, current, step
+        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = (
+            page_name,
+            current_epsilon,
+            step,
+        )
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
     elif state.get(keys.EPSILON_SLIDER) != step:
         state[keys.EPSILON_SLIDER] = step
@@ -161,14 +172,15 @@ def _draw_epsilon(page_name: str) -> None:
         step,
         key=keys.EPSILON_SLIDER,
         format_func=_EPSILON_TEXTS.__getitem__,
-        on_change=_slider_moved,
+        on_change=_apply_slider,
         help="Smaller is more private and noisier. One release uses it up once.",
         width=fields.scale_width(220),
     )
     fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
 
 
-def _slider_moved() -> None:
+def _apply_slider() -> None:
+    """Set epsilon to the slider's value."""
     # A late press of the page before finds no slider.
     if (step := st.session_state.get(keys.EPSILON_SLIDER)) is not None:
         st.session_state[keys.EPSILON] = step
@@ -176,25 +188,25 @@ def _slider_moved() -> None:
 
 def find_nearest_step(epsilon: float) -> float:
     """Return the slider position nearest to epsilon on the log scale; every number that was typed has one."""
-    inside = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
-    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
+    clamped_epsilon = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
+    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / clamped_epsilon)))
 
 
-def _set_address(query: str, size: str) -> None:
+def _set_address(query: str, type_size: str) -> None:
     """Set the query of the browser's address and the size of the page's type.
 
     Args:
         query: Without its question mark; it must hold nothing that was computed from private data.
-        size: Of the type, in CSS; empty for the usual size.
+        type_size: Of the type, in CSS; empty for the usual size.
     """
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
     address = f"/{root}{speed.SESSION}" if root else speed.SESSION
-    payload = {"query": query, "size": size, "token": speed.get_channel().token, "address": address}
+    payload = {"query": query, "size": type_size, "token": speed.get_channel().token, "address": address}
     _mount_address(key="address", data=payload, height=1)
 
 
 def _offer_link(
-    question: Question, container: DeltaGenerator, permanent: str, left_out: str, is_presented: bool
+    question: Question, container: DeltaGenerator, permanent_link: str, omitted_text: str, is_presented: bool
 ) -> None:
     """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
     with container:
@@ -204,9 +216,9 @@ def _offer_link(
             _draw_present_button("Leave presentation", "close_fullscreen")
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings.")
-        st.code(permanent, language=None, wrap_lines=True)
-        if left_out:
-            st.caption(f"It does not hold {left_out}, nor any number computed from private data.")
+        st.code(permanent_link, language=None, wrap_lines=True)
+        if omitted_text:
+            st.caption(f"It does not hold {omitted_text}, nor any number computed from private data.")
         if not is_presented:
             _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 
@@ -230,9 +242,9 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
         run.has_tabs = True
-        last = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
-        own = {name: content for name, content in contents.items() if name not in last}
-        contents = {**own, compare_tab.TITLE: lambda: compare_tab.show(run), **last}
+        last_contents = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
+        own_contents = {name: content for name, content in contents.items() if name not in last_contents}
+        contents = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
     open_tab = st.session_state.get(key)
     for name, content in contents.items():
         if not callable(content) and open_tab in content:

@@ -55,8 +55,8 @@ def show_plot(
     if not movable_axes:
         figures.draw(plot, label, key_of)
         return plot
-    button = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
-    with place_controls(f"{key}_ranges", button) as (chart, controls):
+    button_text = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
+    with place_controls(f"{key}_ranges", button_text) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
     if any(ends != movable_axes[name].limits for name, ends in limits.items()):
         plot = plot.with_limits(**limits)
@@ -66,7 +66,7 @@ def show_plot(
         # An axis without a control of its own stays as it is.
         pairs = itertools.product(hidden_marks, movable_axes)
         can_widen = any(not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in pairs)
-        chart.caption(f"Outside the axes: {names}.{f' *{button}* widens them.' if can_widen else ''}")
+        chart.caption(f"Outside the axes: {names}.{f' *{button_text}* widens them.' if can_widen else ''}")
     return plot
 
 
@@ -83,7 +83,7 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
     end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
     # The default goes in by value: only from its being a pair does the slider know that it has two handles.
-    default = (start, end if end > start else rungs[rungs.index(start) + 1])
+    default_ends = (start, end if end > start else rungs[rungs.index(start) + 1])
     state = st.session_state
     saved_ends = state.get(saved_key)
     if saved_ends is not None and key not in state and set(saved_ends) <= set(rungs):
@@ -92,9 +92,9 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
     number_format = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
     low, high = st.select_slider(
-        label, rungs, default, key=key, format_func=number_format, persist_state="session"
+        label, rungs, default_ends, key=key, format_func=number_format, persist_state="session"
     )
-    state[saved_key] = (low, high) if (low, high) != default else None
+    state[saved_key] = (low, high) if (low, high) != default_ends else None
     if low < high:
         return low, high
     index = rungs.index(low)
@@ -134,8 +134,8 @@ def place_controls(key: str, name: str) -> Iterator[tuple[DeltaGenerator, DeltaG
 
 def find_newest_runs(figure: PaperFigure) -> FigureRuns:
     """Return the runs that were computed in this session, or else those that come with the app."""
-    done = jobs.result_of(_build_paper_job_key(figure.key))
-    return figure.stored if done is None or done[1] is None else done[1]
+    finished_job = jobs.find_result(_build_paper_job_key(figure.key))
+    return figure.stored if finished_job is None or finished_job[1] is None else finished_job[1]
 
 
 def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "") -> None:
@@ -159,10 +159,10 @@ def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "")
 def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
     """Show how far our results lie from the paper's and why, the setting, and where our results come from."""
     st.markdown(f"{describe_difference(figure, runs)} {figure.difference_note}")
-    num_runs = wording.counted(len(runs.seeds), "run")
-    origin = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
-    bars = "" if figure.is_exact else f", {num_runs}; bars are 95 % intervals of their mean"
-    st.caption(f"{figure.setting} {origin}{bars}.")
+    runs_text = wording.counted(len(runs.seeds), "run")
+    origin_text = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
+    bars_text = "" if figure.is_exact else f", {runs_text}; bars are 95 % intervals of their mean"
+    st.caption(f"{figure.setting} {origin_text}{bars_text}.")
     cards.label(Disclosure.PUBLIC)
 
 
@@ -170,33 +170,40 @@ def draw_compute_button(figure: PaperFigure) -> None:
     """Draw the button that computes the figure anew as work beside the page, or its progress."""
     if jobs.watch(_build_paper_job_key(figure.key), f"Computing {figure.item[0].lower()}{figure.item[1:]}"):
         return
-    done = jobs.result_of(_build_paper_job_key(figure.key))
-    if done is not None and done[1] is None:
+    finished_job = jobs.find_result(_build_paper_job_key(figure.key))
+    if finished_job is not None and finished_job[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
-    num_runs = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
-    help = f"{num_runs} beside the page; they replace what is shown in this window."
+    runs_text = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
+    help = f"{runs_text} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
 
     def compute(progress: Callable[..., None], should_stop: Callable[[], bool]) -> FigureRuns | None:
+        """Run the figure; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
-    start = functools.partial(jobs.start, _build_paper_job_key(figure.key), figure.key, compute, heavy=True)
+    start = functools.partial(
+        jobs.start, _build_paper_job_key(figure.key), figure.key, compute, is_heavy=True
+    )
     fields.button("Compute it now", button_key, "play_arrow", start, help=help)
 
 
 def _build_paper_job_key(key: str) -> str:
+    """Return the session key of the work on a figure."""
     return f"paper_job_{key.replace('-', '_')}"
 
 
-def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
+def build_contents(
+    renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Build the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
 
-    def content(name: str, entry: Any) -> Any:
+    def build_content(name: str, entry: Any) -> Any:
+        """Build the content of a tab: a function that draws a section, or inner tabs by name."""
         if isinstance(entry, Mapping):
-            return contents(renderer, entry, {}) | tabs.get(name, {})
+            return build_contents(renderer, entry, {}) | tabs.get(name, {})
         return lambda: renderer.show(entry)
 
-    return {**tabs, **{name: content(name, entry) for name, entry in sections.items()}}
+    return {**tabs, **{name: build_content(name, entry) for name, entry in sections.items()}}
 
 
 @dataclass(frozen=True)
@@ -207,26 +214,26 @@ class Renderer:
         question: The question of the page.
         answer: The answer.
         data: What it is about.
-        main: The main figure as it is drawn; None if there is none.
+        main_plot: The main figure as it is drawn; None if there is none.
         label: What stands above the figures; empty for nothing.
         is_final: False if another answer will replace this one.
-        for_all: True if everybody has these data, so that all sessions share the results.
+        is_shared: True if everybody has these data, so that all sessions share the results.
     """
 
     question: Question
     answer: Answer
     data: Any
-    main: Plot | None = None
+    main_plot: Plot | None = None
     label: str = ""
     is_final: bool = True
-    for_all: bool = False
+    is_shared: bool = False
 
     def show(self, content: section.Section) -> None:
         """Draw a section."""
         try:
             section.walk(content(self.answer, self.data), self._draw)
-        except InvalidInput as refused:
-            fields.show_problems(refused.problems)
+        except InvalidInput as error:
+            fields.show_problems(error.problems)
 
     def _draw(self, item: section.Part) -> Any:
         """Draw a part; return what the section asks for."""
@@ -257,7 +264,7 @@ class Renderer:
             case section.Choice():
                 key = self.question.key(item.key)
                 if st.session_state.get(key) not in item.options:
-                    st.session_state[key] = item.first
+                    st.session_state[key] = item.first_value
                 return fields.choice(item.label, item.options, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
@@ -279,7 +286,7 @@ class Renderer:
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
             case section.Link(page, label, icon):
-                st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
+                st.page_link(session.find_page_file(page), label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
@@ -295,50 +302,54 @@ class Renderer:
         return None
 
     def _draw_window(self, item: section.Window) -> tuple[float, float]:
-        with place_controls(item.key, item.button) as (chart, button_slot):
+        """Draw a plot over the interval of a slider; return the interval."""
+        with place_controls(item.key, item.button_text) as (chart, button_slot):
             low, high = st.slider(
                 item.label,
-                *item.widest,
-                value=item.initial,
-                step=(item.widest[1] - item.widest[0]) / 1000.0,
+                *item.widest_interval,
+                value=item.initial_interval,
+                step=(item.widest_interval[1] - item.widest_interval[0]) / 1000.0,
                 format="%.4g",
-                key=f"{item.key}_{st.session_state[keys.DATA_VERSION]}_{item.widest}",
+                key=f"{item.key}_{st.session_state[keys.DATA_VERSION]}_{item.widest_interval}",
             )
-        limits = (low, high) if low < high else item.initial
+        limits = (low, high) if low < high else item.initial_interval
         figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
         return limits
 
     def _draw_figures(self, item: section.Figures) -> None:
-        ends = {axis: getattr(self.main, axis).limits for axis in item.main_axes}
-        several = [plot.with_limits(**ends) for plot in item.plots]
-        if len(several) == 1 and item.controls:
-            show_plot(several[0], "x" not in item.controls, self.label, keeps_y="y" not in item.controls)
+        """Draw plots beside each other, with controls of their axes if the part asks for them."""
+        ends = {axis: getattr(self.main_plot, axis).limits for axis in item.main_axes}
+        plots = [plot.with_limits(**ends) for plot in item.plots]
+        if len(plots) == 1 and item.controls:
+            show_plot(plots[0], "x" not in item.controls, self.label, keeps_y="y" not in item.controls)
             return
-        containers = st.columns(len(several))
+        containers = st.columns(len(plots))
         if item.controls:
-            key = several[0].key.replace("-", "_")
+            key = plots[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
-                across = choose_limits(several[0].x, f"{key}_x")  # All have one horizontal axis.
-                several = [
-                    p.with_limits(across, choose_limits(p.y, f"{p.key}_y".replace("-", "_"))) for p in several
+                x_limits = choose_limits(plots[0].x, f"{key}_x")  # All have one horizontal axis.
+                plots = [
+                    p.with_limits(x_limits, choose_limits(p.y, f"{p.key}_y".replace("-", "_"))) for p in plots
                 ]
-        for container, plot in zip(containers, several, strict=True):
+        for container, plot in zip(containers, plots, strict=True):
             with container:
-                if item.titled:
+                if item.has_titles:
                     st.markdown(f"**{plot.title}**")
                 figures.draw(plot, self.label)
 
     def _draw_table(self, item: section.Table) -> None:
+        """Draw a table."""
         import pandas as pd  # The first figure does not wait for it.
 
         frame = pd.DataFrame(item.columns)
-        if item.plain:
+        if item.is_plain:
             st.table(frame, hide_index=True)
             return
-        height = "content" if item.full else "auto"
+        height = "content" if item.shows_all_rows else "auto"
         figures.show_table(frame, item.alt, item.key or None, item.formats, item.titles, height=height)
 
     def _draw_file(self, item: section.File) -> None:
+        """Draw the button that downloads a file."""
         disclosure, content = item.disclosure or self.answer.disclosure, item.content
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
@@ -347,15 +358,18 @@ class Renderer:
             )  # Now: the file is made at a press of its button.
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = item.name.replace(".", "_")
-        cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=item.help)
+        cards.file_button(
+            item.label, item.name, disclosure, content, key=key, is_quiet=is_table, help=item.help
+        )
 
     def _draw_search(self, item: section.Search) -> Any:
-        run = jobs.Run(self.question, item, self.data, self.for_all)
+        """Draw the button and the progress of a search; return its result, None if it has none to show."""
+        run = jobs.Run(self.question, item, self.data, self.is_shared)
         key = run.key.replace(".", "_")
-        if item.button:
+        if item.button_text:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
+                if fields.button(item.button_text, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
                     if run.get_state().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
@@ -364,16 +378,16 @@ class Renderer:
             return None
         else:
             run.ask()
-        is_running = jobs.watch(run.key, item.doing, item.measured)
+        is_running = jobs.watch(run.key, item.progress_text, item.is_measured)
         state = run.get_state()
         if state.value is None or (is_running and state.stage is not Stage.FIRST):
-            if item.idle and not is_running:
-                st.caption(item.idle)
+            if item.idle_text and not is_running:
+                st.caption(item.idle_text)
             return None
         if state.stage is Stage.EARLIER:
-            st.caption(item.outdated)
+            st.caption(item.outdated_text)
             return state.value if item.shows_outdated else None
-        if not is_running and (stopped := item.describe_stop(state.value)):
-            st.warning(stopped, icon=":material/stop_circle:")
+        if not is_running and (stop_text := item.describe_stop(state.value)):
+            st.warning(stop_text, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
         return state.value

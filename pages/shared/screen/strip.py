@@ -107,33 +107,33 @@ class Step:
 
 def draw(question: Question, run: page_run.PageRun, dataset: Dataset) -> None:
     """Draw the strip; call it once the page has drawn its answer."""
-    shown_steps = list_steps(question, run, dataset)
-    payload = {"steps": tuple(dataclasses.asdict(step) for step in shown_steps)}
+    steps = list_steps(question, run, dataset)
+    payload = {"steps": tuple(dataclasses.asdict(step) for step in steps)}
     # Streamlit hands on what was pressed only if there is a callback.
-    pressed = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=lambda: None).step
-    if page := next((step.page for step in shown_steps if step.name == pressed), ""):
-        st.switch_page(catalogue.page(page).path)
+    pressed_name = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=lambda: None).step
+    if page := next((step.page for step in steps if step.name == pressed_name), ""):
+        st.switch_page(catalogue.find_page(page).path)
 
 
 def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> tuple[Step, ...]:
     """Return the steps as the page stands now."""
     card = run.shown_card
-    name = "invented" if run.invented else _shorten(dataset.name, LONGEST_NAME)
-    bound = ""
+    name = "invented" if run.is_invented else _shorten(dataset.name, LONGEST_NAME)
+    bound_text = ""
     if card is not None and card.numbers:
         is_drawn = not question.draws or isinstance(card.disclosure, ReleaseFacts)
-        bound = card.numbers[0].text if is_drawn else "not drawn"
+        bound_text = card.numbers[0].text if is_drawn else "not drawn"
     return (
-        Step("Data", name, is_missing=run.invented, page="Your data"),
+        Step("Data", name, is_missing=run.is_invented, page="Your data"),
         Step("Release", _describe_release(question, card), page="Start"),
         _build_range_step(question, card),
-        Step("Bound", bound, selector=".sweetspot-number button"),
+        Step("Bound", bound_text, selector=".sweetspot-number button"),
         Step("Private?", "invented", page="Your data")
-        if run.invented
+        if run.is_invented
         else _build_privacy_step(dataset.is_private, card, run),
         Step(
             "Code",
-            "" if card is None or card.code is None else "of invented data" if run.invented else "ready",
+            "" if card is None or card.code is None else "of invented data" if run.is_invented else "ready",
             selector=_select_button(run, keys.CARD_CODE),
             is_pressed=True,
         ),
@@ -143,7 +143,7 @@ def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> t
 def _describe_release(question: Question, card: Answer | None) -> str:
     """Return the name of the release; before there is an answer, the page's word for it with the chosen options."""
     if card is not None and card.setting is not None:
-        statistic, column = card.setting.statistic.value, card.setting.column
+        statistic, column = card.setting.statistic.value, card.setting.column_name
         return f"{statistic} of {column}" if column else statistic
     choices = {
         name: str(field.options[st.session_state[question.key(name)]])
@@ -158,8 +158,8 @@ def _shorten(text: str, max_length: int) -> str:
     """Cut a text to a length; an ellipsis takes the place of what is cut off."""
     if len(text) <= max_length:
         return text
-    words = text[:max_length].rpartition(" ")[0].rstrip(" :,;(-")
-    return (words if len(words) >= max_length / 2 else text[: max_length - 1]) + "…"
+    shortened_text = text[:max_length].rpartition(" ")[0].rstrip(" :,;(-")
+    return (shortened_text if len(shortened_text) >= max_length / 2 else text[: max_length - 1]) + "…"
 
 
 def _select_button(run: page_run.PageRun, name: str) -> str:
@@ -174,7 +174,7 @@ def _build_range_step(question: Question, card: Answer | None) -> Step:
     if question.range_on is not None:
         page = "" if parameters is None else question.range_on(parameters)
         is_needed = bool(page)
-        limits = [setting.read_value(catalogue.page(page), end) for end in ends] if is_needed else []
+        limits = [setting.read_value(catalogue.find_page(page), end) for end in ends] if is_needed else []
     else:
         names = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
         is_needed = card is None or any(getattr(parameters, n, None) is not None for n in names.values())
@@ -191,28 +191,30 @@ def _build_range_step(question: Question, card: Answer | None) -> Step:
 def _describe_range(low: Any, high: Any) -> str:
     """Return the range in words, with its ε if it was drawn privately."""
     # What was drawn is on the account.
-    cost = ""
+    cost_text = ""
     if catalogue.DRAWING and session.get_ledger().releases:
         on_card = importlib.import_module(f"pages.{catalogue.DRAWING.name}.on_card")
         if private_range := on_card.find_range(low, high):
-            cost = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}"
-    return f"{wording.entered(low)} to {wording.entered(high)}{cost}"
+            cost_text = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}"
+    return f"{wording.entered(low)} to {wording.entered(high)}{cost_text}"
 
 
 def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.PageRun) -> Step:
     """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
     setting = None if card is None else card.setting
-    content, selector = "", ""
+    content_text, selector = "", ""
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
-        content = f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}"
+        content_text = f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}"
     elif not is_private:
-        content = "public data"
+        content_text = "public data"
     elif setting is not None and not setting.protects_counts and not setting.uses_values:
-        content = "counts public"
+        content_text = "counts public"
     else:
-        selector = f'input[aria-label="{run.lacks}"]' if run.lacks else _select_button(run, "_draw")
-    is_missing = not content and card is not None
-    return Step("Private?", content or "not yet", is_missing, "Choose privately", selector)
+        selector = (
+            f'input[aria-label="{run.missing_label}"]' if run.missing_label else _select_button(run, "_draw")
+        )
+    is_missing = not content_text and card is not None
+    return Step("Private?", content_text or "not yet", is_missing, "Choose privately", selector)
 
 
 WIDTHS = (7, 3)
@@ -225,26 +227,26 @@ HINT = "The answer appears here."
 def draw_begin_button() -> None:
     """Draw the button that begins the tour, unless it is on."""
     if session.get_tour() is None:
-        steps = wording.counted(len(tour.list_questions()), "step")
-        help = f"{steps} on sample data. Your own data and settings come back at its end."
+        steps_text = wording.counted(len(tour.list_questions()), "step")
+        help = f"{steps_text} on sample data. Your own data and settings come back at its end."
         fields.button("Take the tour", "tour_begin", "tour", tour.begin, type="tertiary", help=help)
 
 
 def draw_tour(question: Question, tour_state: Tour) -> None:
-    """Draw the bar.
+    """Draw the tour's bar: the question of its step or the answer, and buttons.
 
     Args:
         question: The question whose page it stands on, drawn already.
         tour_state: The tour that is on.
     """
-    text, buttons = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
+    text_column, button_column = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
     number, questions = tour_state.number, tour.list_questions()
     step_question = questions[number - 1]
-    step, is_here, answer = tour.step_of(step_question), question is step_question, ""
+    step, is_here, answer = tour.import_step(step_question), question is step_question, ""
     if is_here:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
-    text.markdown(write_text(question, step_question, step, tour_state, answer))
-    with buttons, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
+    text_column.markdown(write_text(question, step_question, step, tour_state, answer))
+    with button_column, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
         if not is_here or not tour.has_step_data(step):
             st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
             st.button("End", key="tour_end", on_click=tour.end)
@@ -260,7 +262,7 @@ def draw_tour(question: Question, tour_state: Tour) -> None:
 def write_text(
     question: Question, step_question: Question, step: tour.Step, tour_state: Tour, answer: str
 ) -> str:
-    """Return the text of the bar.
+    """Write the text of the tour's bar.
 
     Args:
         question: The question whose page it stands on.
@@ -269,13 +271,14 @@ def write_text(
         tour_state: The tour that is on.
         answer: The answer; empty while it is not shown.
     """
-    badge = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
+    badge_text = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
     saved_state = tour_state.saved_state
     name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
-    ending = f"*End* brings back {name}{'' if saved_state.named_only else ' and your settings'}."
+    ending_text = f"*End* brings back {name}{'' if saved_state.is_named_only else ' and your settings'}."
     if question is not step_question:
-        return f"{badge} The tour waits on **{step_question.title}**.  \n{ending} Bringing other data ends it, too."
+        waiting_text = f"{badge_text} The tour waits on **{step_question.title}**."
+        return f"{waiting_text}  \n{ending_text} Bringing other data ends it, too."
     if not tour.has_step_data(step):
-        return f"{badge} Other data are in use than those of this step.  \n{ending}"
-    heading = f"{badge} **{step.question}**"
-    return f"{heading}  \n{answer}" if answer else f"{heading}  \n{step.move}. {HINT}  \n{ending}"
+        return f"{badge_text} Other data are in use than those of this step.  \n{ending_text}"
+    heading = f"{badge_text} **{step.question}**"
+    return f"{heading}  \n{answer}" if answer else f"{heading}  \n{step.move}. {HINT}  \n{ending_text}"

@@ -40,7 +40,7 @@ def is_served(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get(SERVED, "").strip() not in {"", "0"}
 
 
-def public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+def read_public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the addresses under which browsers reach the public demo, as they write them in ``Origin``.
 
     Raises:
@@ -53,9 +53,9 @@ def public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str
             f"or unset {ORIGINS}."
         )
     origins = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", url.rstrip("/")) for url in urls)
-    if wrong := sorted(url for url in origins if not _ORIGIN.fullmatch(url)):
+    if wrong_urls := sorted(url for url in origins if not _ORIGIN.fullmatch(url)):
         raise SettingsError(
-            f"{ORIGINS} holds {', '.join(wrong)}. Write each address as a browser shows it, without a path: "
+            f"{ORIGINS} holds {', '.join(wrong_urls)}. Write each address as a browser shows it, without a path: "
             f"https://demo.example.org or http://192.0.2.7:8501; several stand apart by commas or spaces."
         )
     return origins
@@ -89,13 +89,13 @@ _RESPONSE_HEADERS = (
 FRAME_POLICY = "frame-ancestors 'none'"
 
 
-def content_policy(pages: Iterable[str]) -> str:
+def build_content_policy(page_texts: Iterable[str]) -> str:
     """Return the Content-Security-Policy: pages load nothing from elsewhere and run no script that we do not serve.
 
     Args:
-        pages: The HTML pages with scripts in their text, which are named by their digests.
+        page_texts: The HTML pages with scripts in their text, which are named by their digests.
     """
-    texts = [text.encode() for page in pages for text in _INLINE_SCRIPT.findall(page)]
+    texts = [text.encode() for page in page_texts for text in _INLINE_SCRIPT.findall(page)]
     digests = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in texts]
     return "; ".join(
         (
@@ -114,12 +114,12 @@ def content_policy(pages: Iterable[str]) -> str:
     )
 
 
-def find_refusal(scope: Scope, public: frozenset[str], is_demo: bool) -> str:
+def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) -> str:
     """Return why a request or websocket is refused, one sentence; empty if it is accepted.
 
     Args:
         scope: Of ASGI, of type ``http`` or ``websocket``.
-        public: Origins of a public demo beside this computer's own.
+        public_origins: Origins of a public demo beside this computer's own.
         is_demo: True for a public demo, which takes no uploads.
     """
     headers = Headers(scope=scope)
@@ -127,19 +127,19 @@ def find_refusal(scope: Scope, public: frozenset[str], is_demo: bool) -> str:
     if len(hosts) != 1:
         return WRONG_HOST
     scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
-    own_origins = {origin for origin in public if origin.partition("//")[2] == hosts[0]}
+    own_origins = {origin for origin in public_origins if origin.partition("//")[2] == hosts[0]}
     if not own_origins:
         if not _THIS_COMPUTER.fullmatch(hosts[0]):
             return WRONG_HOST
         # A proxy on this computer may put its own name for us into Host, hence `public`.
-        own_origins = {f"{scheme}://{hosts[0]}", *public}
+        own_origins = {f"{scheme}://{hosts[0]}", *public_origins}
     if any(origin.lower() not in own_origins for origin in headers.getlist("origin")):
         return WRONG_ORIGIN
     # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
-    site = headers.get("sec-fetch-site", "none")
+    fetch_site = headers.get("sec-fetch-site", "none")
     mode, destination = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
     is_followed_link = mode == "navigate" and destination == "document"
-    if site not in {"none", "same-origin"} and not is_followed_link:
+    if fetch_site not in {"none", "same-origin"} and not is_followed_link:
         return WRONG_ORIGIN
     # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
     if is_demo and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
@@ -192,7 +192,7 @@ class Guard:
             reason == WRONG_HOST and _is_health_check(scope) and not Headers(scope=scope).getlist("origin")
         )
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), *self._headers]
                 if is_foreign_health_check:
@@ -202,13 +202,13 @@ class Guard:
 
         if is_foreign_health_check:
             # Whether the server is up is all that it hears: Streamlit sees nothing of who asks, and gives no cookie.
-            await self._app({**scope, "headers": [(b"host", b"127.0.0.1")]}, receive, guarded)
+            await self._app({**scope, "headers": [(b"host", b"127.0.0.1")]}, receive, send_guarded)
         elif reason:
             # Closed, or the server would go on reading the body that nobody wants.
-            refused = PlainTextResponse(reason, 403, {"Connection": "close"})
-            await refused(scope, receive, guarded)
+            refusal_response = PlainTextResponse(reason, 403, {"Connection": "close"})
+            await refusal_response(scope, receive, send_guarded)
         else:
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_guarded)
 
 
 TOKEN = "SWEETSPOT_TOKEN"
@@ -216,7 +216,7 @@ TOKEN = "SWEETSPOT_TOKEN"
 COOKIE = "sweetspot-"
 """Beginning of the cookie's name. The port follows, as browsers send one cookie to all ports of a host."""
 
-_ACCEPTED = re.compile(r"[A-Za-z0-9_-]{16,}")
+_TOKEN_PATTERN = re.compile(r"[A-Za-z0-9_-]{16,}")
 _NO_TRACE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 # A redirect would not do: to the browser it still comes from the file that opened the link, so from another site, and
 # a strict cookie stays behind. This page is of the server's own site, and its address takes the place of the link.
@@ -231,7 +231,7 @@ _REFUSED = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
 <p>{NO_ENTRY} If it is open in this browser already, <a href="">continue to it</a>.</p>"""
 
 
-def start_token(environment: Mapping[str, str] = os.environ) -> str:
+def choose_start_token(environment: Mapping[str, str] = os.environ) -> str:
     """Return the token for a server that starts; empty if none is required.
 
     Raises:
@@ -242,7 +242,7 @@ def start_token(environment: Mapping[str, str] = os.environ) -> str:
     token = environment.get(TOKEN)
     if token is None:
         return secrets.token_urlsafe(24)
-    if token and not _ACCEPTED.fullmatch(token):
+    if token and not _TOKEN_PATTERN.fullmatch(token):
         raise SettingsError(
             f"{TOKEN} must have at least 16 characters, each a letter, a digit, - or _. Set another one, or unset it."
         )
@@ -275,13 +275,16 @@ class StartToken:
             await HTMLResponse(_REFUSED, 403, headers)(scope, receive, send)
 
     def _is_in_address(self, scope: Scope) -> bool:
+        """Return True if the query of the address holds the token."""
         pairs = (pair.partition(b"=") for pair in scope["query_string"].split(b"&"))
         return any(name == b"token" and self._is_token(value) for name, _, value in pairs)
 
     def _is_in_cookie(self, scope: Scope) -> bool:
+        """Return True if a cookie of ours holds the token."""
         cookies = cookie_parser("; ".join(Headers(scope=scope).getlist("cookie")))
         # Whatever the port in the name: of a port that is forwarded here, the browser knows the other end.
         return any(self._is_token(cookies[name].encode()) for name in cookies if name.startswith(COOKIE))
 
     def _is_token(self, value: bytes) -> bool:
+        """Return True if the bytes are the token; the comparison takes the same time for all."""
         return secrets.compare_digest(value, self._token)

@@ -71,7 +71,7 @@ _ended_sessions: dict[str, WatchedSession] = {}
 
 def watch() -> None:
     """Watch the session whose page runs in this thread."""
-    name = streamlit_internals.session_id()
+    name = streamlit_internals.get_session_id()
     if not name or streamlit_internals.find_runtime() is None or name in _watched:
         return
     session = streamlit_internals.find_session(name)
@@ -97,12 +97,12 @@ async def sweep() -> None:
         runtime = streamlit_internals.find_runtime()
         if runtime is None:
             continue
-        limit = st.get_option("server.disconnectedSessionTTL")
+        limit_seconds = st.get_option("server.disconnectedSessionTTL")
         with contextlib.suppress(AttributeError, TypeError):  # Not as in Streamlit 1.67.
-            if close_expired(runtime, time.monotonic(), limit):
+            if close_expired(runtime, time.monotonic(), limit_seconds):
                 await release_last_message(runtime)
-        wait = COLLECT_SECONDS if _ended_sessions else REGULAR_SECONDS
-        if time.monotonic() - last_collection >= wait:
+        wait_seconds = COLLECT_SECONDS if _ended_sessions else REGULAR_SECONDS
+        if time.monotonic() - last_collection >= wait_seconds:
             collect()
             last_collection = time.monotonic()
 
@@ -115,8 +115,8 @@ def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
     """
     time_to_live, num_ended = seconds - min(EARLY_SECONDS, seconds / 2), len(_ended_sessions)
     with _lock:
-        watched = list(_watched.items())
-    for name, session in watched:
+        watched_sessions = list(_watched.items())
+    for name, session in watched_sessions:
         if runtime.is_active_session(name):
             session.last_seen = current_time
         elif current_time - session.last_seen >= time_to_live:
@@ -141,6 +141,7 @@ class _NoBrowser:
         self.was_sent = asyncio.Event()
 
     def write_forward_msg(self, _message: object) -> None:
+        """Note that the server has sent a message."""
         self.was_sent.set()
 
 
@@ -201,14 +202,14 @@ SHUTDOWN_SECONDS = 5.0
 ROUTES: list[BaseRoute] = [*figure.ROUTES, speed.SESSION_CHECK, *speed.ROUTES]
 
 
-def middleware() -> list[Middleware]:
+def build_middleware() -> list[Middleware]:
     """Return the app's middleware, the outermost first; all of it is outside Streamlit's own.
 
     Ends the process with a sentence if the settings of a public demo are wrong.
     """
     try:
-        public = access.public_origins()
-        token = access.start_token()
+        public = access.read_public_origins()
+        token = access.choose_start_token()
     except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
     if token and access.TOKEN not in os.environ:
@@ -217,7 +218,9 @@ def middleware() -> list[Middleware]:
         print(f"Sweet Spot opens with this link only: {link}", flush=True)
     policy = access.FRAME_POLICY
     if (folder := streamlit_internals.find_static_folder()) is not None:
-        policy = access.content_policy([(folder / "index.html").read_text(encoding="utf-8"), access.SIGN_IN])
+        policy = access.build_content_policy(
+            [(folder / "index.html").read_text(encoding="utf-8"), access.SIGN_IN]
+        )
     return [
         Middleware(access.Guard, public=public, is_demo=access.is_served(), policy=policy),
         Middleware(access.StartToken, token=token),
@@ -239,11 +242,11 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     ).start()
     if ENDS_WITH_INPUT in os.environ:
         threading.Thread(target=_end_with_input, name="end with the launcher", daemon=True).start()
-    sweeping = asyncio.create_task(sweep())
+    sweep_task = asyncio.create_task(sweep())
     try:
         yield
     finally:
-        sweeping.cancel()
+        sweep_task.cancel()
         # Imported here, as NumPy must come after the settings above.
         importlib.import_module("pages.shared.fields.jobs").drop_all()
         workspace.close_all()

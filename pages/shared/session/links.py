@@ -73,18 +73,18 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is None:
         return {}
-    texts, unused = text_fields.to_fields(parameters), parameters.unused
+    texts, unused = text_fields.to_fields(parameters), parameters.unused_names
     return {name: text for name, text in texts.items() if name not in unused}
 
 
 def read_link(
-    fields: Mapping[str, str], spec: Question
+    fields: Mapping[str, str], question: Question
 ) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
     """Return the content of a link.
 
     Args:
         fields: Its query fields.
-        spec: The page it points to.
+        question: The page it points to.
 
     Returns:
         Where the data come from; the value of every widget that it sets, by session key; and the problems of fields
@@ -104,24 +104,24 @@ def read_link(
         )
     problems.raise_if_any()
     marks = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
-    generator, page_fields = dict[str, str](), dict[str, str]()
+    generator_texts, page_fields = dict[str, str](), dict[str, str]()
     for name, text in fields.items():
         if name.startswith(GENERATOR_PREFIX):
-            generator[name.removeprefix(GENERATOR_PREFIX)] = text
+            generator_texts[name.removeprefix(GENERATOR_PREFIX)] = text
         elif name not in marks and not tour.is_address_field(name):
             page_fields[name] = text
-    page_fields = spec.as_now(page_fields, text_fields.to_text)
-    origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
+    page_fields = question.rename_former(page_fields, text_fields.to_text)
+    origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
     stand_ins: dict[str, str] = {}
     if UPLOAD_MARK in fields:
         # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
-        if spec.parameters is not None:
-            field_names = {f.name for f in dataclasses.fields(spec.parameters)}
+        if question.parameters is not None:
+            field_names = {f.name for f in dataclasses.fields(question.parameters)}
             stand_ins = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields}
-    parameters_type, widgets = spec.parameters or Parameters, spec.widgets
-    if spec.parameters is None:
+    parameters_type, widgets = question.parameters or Parameters, question.widgets
+    if question.parameters is None:
         widgets = {"epsilon": keys.EPSILON}
         stand_ins = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values, problems_of_fields = _read_widgets(parameters_type, widgets, stand_ins | page_fields)
@@ -134,21 +134,25 @@ def _read_widgets(
     parameters_type: type[Any], widgets: Mapping[str, str], page_fields: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the widgets' values that a link sets, by session key, and its problems."""
-    parameters, bad, problems = text_fields.read_good_fields(parameters_type, page_fields, STAND_INS)
-    if bad:
+    parameters, bad_names, problems = text_fields.read_good_fields(parameters_type, page_fields, STAND_INS)
+    if bad_names:
         consequence = (
-            "all else is as it says" if len(bad) < len(page_fields) else "the app's own settings are shown"
+            "all else is as it says"
+            if len(bad_names) < len(page_fields)
+            else "the app's own settings are shown"
         )
-        problems.append(InputProblem(f"not followed: {', '.join(bad)}; {consequence}"))
+        problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {consequence}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
-    required = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING}
-    missing = required & set(bad)
-    if missing & {"lower", "upper"}:
-        missing |= {"lower", "upper"}
-    return {key: getattr(parameters, name) for name, key in widgets.items() if name not in missing}, problems
+    required_names = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING}
+    missing_names = required_names & set(bad_names)
+    if missing_names & {"lower", "upper"}:
+        missing_names |= {"lower", "upper"}
+    return {
+        key: getattr(parameters, name) for name, key in widgets.items() if name not in missing_names
+    }, problems
 
 
-def apply_once(spec: Question) -> None:
+def apply_once(question: Question) -> None:
     """Apply this session's link, if there is one, to the session state. Call it before any widget.
 
     The data come first: the link's widgets override what loading data proposes.
@@ -160,7 +164,7 @@ def apply_once(spec: Question) -> None:
     session.get_loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
     problems = Problems()
     if VERSION_FIELD in fields:
-        _apply_link(fields, spec, problems)
+        _apply_link(fields, question, problems)
     tour.resume(fields, VERSION_FIELD in fields, problems)
     if UPLOAD_MARK in fields:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
@@ -171,27 +175,31 @@ def apply_once(spec: Question) -> None:
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.entries)
 
 
-def _apply_link(fields: Mapping[str, str], spec: Question, problems: Problems) -> None:
+def _apply_link(fields: Mapping[str, str], question: Question, problems: Problems) -> None:
     """Load the link's data and set its widgets, as far as they are valid."""
     try:
-        origin, values, refused_fields = read_link(fields, spec)
-    except InvalidInput as refused:
-        problems.extend(refused.problems)
+        origin, values, refused_fields = read_link(fields, question)
+    except InvalidInput as error:
+        problems.extend(error.problems)
         return
     try:
         session.use(session.LoadedData(origin.load(), origin))
-    except InvalidInput as refused:
-        problems.extend(refused.problems)
+    except InvalidInput as error:
+        problems.extend(error.problems)
         problems.add(f"shown instead: {session.dataset().name}")
     problems.extend(refused_fields)
     st.session_state.update(values)
-    choice_keys = {spec.key(name) for name, field in spec.fields.items() if field.options is not None}
-    if origin.name in (session.UPLOADED, session.DP_RELEASE) or UPLOAD_MARK in fields or spec.own_data:
+    choice_keys = {question.key(name) for name, field in question.fields.items() if field.options is not None}
+    if (
+        origin.name in (session.UPLOADED, session.DP_RELEASE)
+        or UPLOAD_MARK in fields
+        or question.has_own_data
+    ):
         st.session_state[keys.AWAITED] = values
     st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in choice_keys}
 
 
-def write_current_link(spec: Question) -> tuple[str, str]:
+def write_current_link(question: Question) -> tuple[str, str]:
     """Return the permanent link of the page as it stands, and the query of the browser's address.
 
     A reload of the page comes back to that query. An address is not shared by choice, but browsers show and keep it. So
@@ -200,20 +208,20 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     page's own is in use, everything entered may have been read off it. A page with data of its own depends on those
     alone.
     """
-    data, touring, state = session.get_loaded(), session.get_tour(), st.session_state
-    data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded_data
-    is_file = session.is_file(data_to_name.made_of or data_to_name)
+    data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
+    data_to_name: session.LoadedData = data if current_tour is None else current_tour.saved_state.loaded_data
+    is_file = session.is_file(data_to_name.original or data_to_name)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
         parameters = Parameters(epsilon)
-    is_guarded = bool(spec.file_key) and spec.file_key in state
-    is_guarded |= not spec.own_data and (data.made_of or data).dataset.is_private
+    is_guarded = bool(question.file_key) and question.file_key in state
+    is_guarded |= not question.has_own_data and (data.original or data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
     marks = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
-    if touring is not None:
-        marks |= tour.list_address_fields(touring)
-    if state.get(keys.PINS) or (touring is not None and touring.saved_state.pinned):
+    if current_tour is not None:
+        marks |= tour.list_address_fields(current_tour)
+    if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
         marks[PINS_MARK] = "1"
     accounts = [
         state.get(key) or {} for key in (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES)) if key
@@ -223,9 +231,9 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     if state.get(keys.PRESENTING):
         marks[page_run.PRESENT_MARK] = "1"
     shown_fields = list_parameter_fields(parameters)
-    link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, shown_fields)
+    link = write_link(st.context.url or "http://127.0.0.1:8501", question.url_path, data.origin, shown_fields)
     if is_guarded:
-        for name, field in spec.fields.items():
+        for name, field in question.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
@@ -233,11 +241,11 @@ def write_current_link(spec: Question) -> tuple[str, str]:
 
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the fields' values as JSON, by question and name of the field; other keys are left out."""
-    by_question: dict[str, dict[str, Any]] = {}
+    settings_by_question: dict[str, dict[str, Any]] = {}
     for key in filter(catalogue.FIELD_KEYS.__contains__, settings):
         name, _, entry = key.partition(".")
-        by_question.setdefault(name, {})[entry] = to_json_value(settings[key])
-    return by_question
+        settings_by_question.setdefault(name, {})[entry] = to_json_value(settings[key])
+    return settings_by_question
 
 
 def to_json_value(value: Any) -> Any:
@@ -258,13 +266,15 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
             page_node.refuse("there is no such question here")
             continue
         location = page_node.location
-        by_name = question.as_now(
+        nodes_by_name = question.rename_former(
             page_node.get_named(200) or {},
             lambda value, location=location: JsonValue(to_json_value(value), location, problems),  # type: ignore[misc]
         )
         if fills_new_fields:
-            settings |= {question.key(n): value for n, value in question.came_later(by_name).items()}
-        settings |= _read_fields(question, by_name, problems)
+            settings |= {
+                question.key(n): value for n, value in question.list_newer_defaults(nodes_by_name).items()
+            }
+        settings |= _read_fields(question, nodes_by_name, problems)
     return settings
 
 
@@ -272,7 +282,7 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: P
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
     hints = text_fields.list_field_types(question.parameters)
-    longest = text_fields.list_text_limits(question.parameters)
+    max_lengths = text_fields.list_text_limits(question.parameters)
     values: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:
@@ -282,17 +292,17 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: P
                 values[name] = None
         else:
             try:
-                values[name] = _convert_value(hints[name], node, longest.get(name, text_fields.MAX_TEXT))
+                values[name] = _convert_value(hints[name], node, max_lengths.get(name, text_fields.MAX_TEXT))
             except ValueError:
                 node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
-    accepted = _list_accepted(question, values)
-    for name in [name for name in values if name not in accepted]:
+    accepted_names = _list_accepted(question, values)
+    for name in [name for name in values if name not in accepted_names]:
         label = question.fields[name].label or name
         nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values[name])[:40]}")
-    return {question.key(name): values[name] for name in values if name in accepted}
+    return {question.key(name): values[name] for name in values if name in accepted_names}
 
 
-def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
+def _convert_value(hint: Any, node: JsonValue, max_length: int) -> Any:
     """Return the value as a widget holds it.
 
     Raises:
@@ -304,7 +314,7 @@ def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
             return option_type(value)
         if option_type is bool and isinstance(value, bool):
             return value
-        if option_type is str and isinstance(value, str) and len(value) <= longest:
+        if option_type is str and isinstance(value, str) and len(value) <= max_length:
             value.encode()  # A UnicodeEncodeError is a ValueError.
             return value
         if option_type in (int, float) and type(value) in (int, float) and abs(value) < 1e300:
@@ -321,30 +331,37 @@ def _list_accepted(question: Question, values: Mapping[str, Any]) -> set[str]:
     hints = text_fields.list_field_types(question.parameters)
 
     def is_in_range(name: str) -> bool:
+        """Return True if the field alone accepts its value."""
         problems = Problems()
         question.fields[name].check(problems, values[name], hints[name])
         return not problems.entries
 
-    empty = {name for name, value in values.items() if value is None}
-    good = {name: values[name] for name in values if name not in empty and is_in_range(name)}
+    empty_names = {name for name, value in values.items() if value is None}
+    good_values = {name: values[name] for name in values if name not in empty_names and is_in_range(name)}
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    base = {name: math.nan for name in STAND_INS if name in hints}
-    used = base | {
-        name: good.get(name, math.nan)
-        for name in (*good, *empty)
-        if applies(question.fields[name].only_with, lambda other: good.get(other, question.first(other)))
+    nan_values = {name: math.nan for name in STAND_INS if name in hints}
+    used_values = nan_values | {
+        name: good_values.get(name, math.nan)
+        for name in (*good_values, *empty_names)
+        if applies(
+            question.fields[name].only_with,
+            lambda other: good_values.get(other, question.get_initial_value(other)),
+        )
     }
-    if _is_accepted(question, used):
-        return empty | set(good)
+    if _is_accepted(question, used_values):
+        return empty_names | set(good_values)
 
     def is_good_alone(name: str) -> bool:
+        """Return True if the value is good without the other fields, except one that it applies with."""
         field = question.fields[name]
-        if name not in used or field.limits or field.options or field.stops:
+        if name not in used_values or field.limits or field.options or field.stops:
             return True  # It was checked above.
-        conditions = {field.only_with[0]} & good.keys() if field.only_with else set()
-        return _is_accepted(question, base | {other: good[other] for other in (name, *conditions)})
+        conditions = {field.only_with[0]} & good_values.keys() if field.only_with else set()
+        return _is_accepted(
+            question, nan_values | {other: good_values[other] for other in (name, *conditions)}
+        )
 
-    return empty | set(filter(is_good_alone, good))
+    return empty_names | set(filter(is_good_alone, good_values))
 
 
 def _is_accepted(question: Question, values: Mapping[str, Any]) -> bool:
@@ -352,8 +369,8 @@ def _is_accepted(question: Question, values: Mapping[str, Any]) -> bool:
     assert question.parameters is not None
     try:
         question.parameters(**{**values, "epsilon": setting.DEFAULT_EPSILON})
-    except InvalidInput as refused:
-        return all(problem.message.endswith("got nan") for problem in refused.problems)
+    except InvalidInput as error:
+        return all(problem.message.endswith("got nan") for problem in error.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.
         return False
     return True

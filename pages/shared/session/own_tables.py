@@ -41,10 +41,12 @@ PUBLIC_OR_PRIVATE = {label.value: label for label in (Disclosure.PUBLIC, Disclos
 
 
 def _read_disclosure(node: JsonValue) -> Provenance | None:
+    """Return the facts of a release, or public or private; None, with a problem, for anything else."""
     return CODEC.read(node, ReleaseFacts) if isinstance(node.value, dict) else node.choose(PUBLIC_OR_PRIVATE)
 
 
 def _read_number(low: float, high: float, node: JsonValue) -> float | None:
+    """Return a number or null as None; add a problem if it lies outside [low, high]."""
     number = None if node.value is None else node.get_number()
     if number is not None and not low <= number <= high:
         node.refuse(f"this must lie between {low:g} and {high:g}")
@@ -67,13 +69,13 @@ PIN_CODEC = replace(
 
 def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
-    needed, _ = PIN_CODEC.list_readers(Pin)
+    required_readers, _ = PIN_CODEC.list_readers(Pin)
     pins = []
     for entry in node.get_entries(MAX_PINS) or ():
         # Pins of before had a curve, which no figure shows any more.
-        members = entry.read_members(needed, {"curve": lambda _: None})
+        members = entry.read_members(required_readers, {"curve": lambda _: None})
         if members is not None and members["question"] in catalogue.QUESTIONS:
-            pins.append(Pin(**{name: members[name] for name in needed}))
+            pins.append(Pin(**{name: members[name] for name in required_readers}))
     return tuple(pins)
 
 
@@ -124,11 +126,11 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
     return tables
 
 
-def apply(tables: Mapping[str, OwnTable]) -> None:
+def apply_tables(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
         extra_state = find_upload(name).list_extra_state(table.table)
-        entries = {catalogue.QUESTIONS[name].own_file: table.table, **extra_state, **table.entries}
+        entries = {catalogue.QUESTIONS[name].own_file_name: table.table, **extra_state, **table.entries}
         for entry, value in entries.items():
             st.session_state[f"{name}.{entry}"] = value
 
@@ -144,17 +146,19 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
         room: Bytes that their arrays may take.
     """
     entries: dict[str, Any] = {}
-    left_out: list[str] = []
+    omission_sentences: list[str] = []
     for name, table in tables.items():
-        saved = saved_dataset.to_json(table.dataset, room)
-        if saved.content is None or "table" not in saved.content["facets"]:
-            left_out.append(f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file")
+        saved_dataset_json = saved_dataset.to_json(table.dataset, room)
+        if saved_dataset_json.content is None or "table" not in saved_dataset_json.content["facets"]:
+            omission_sentences.append(
+                f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file"
+            )
             continue
-        room = saved.room
-        left_out += saved.left_out
+        room = saved_dataset_json.room
+        omission_sentences += saved_dataset_json.left_out
         design = getattr(table.table, "design", None)
-        entries[name] = table_to_json(saved.content, table.table.account, design, table.entries)
-    return entries, left_out
+        entries[name] = table_to_json(saved_dataset_json.content, table.table.account, design, table.entries)
+    return entries, omission_sentences
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -162,7 +166,7 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    members = node.get_members((), tuple(page.name for page in catalogue.PAGES if page.own_file)) or {}
+    members = node.get_members((), tuple(page.name for page in catalogue.PAGES if page.own_file_name)) or {}
     tables = {name: _read_table(entry, find_upload(name)) for name, entry in members.items()}
     return {name: table for name, table in tables.items() if table is not None}
 
@@ -192,12 +196,15 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
         node.refuse("there is no such feature in the table")
     else:
         account, entries = members["account"], members["entered"]
-        check = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design)))
-        return None if check is None else OwnTable(check[1], entries)
+        check_and_entry = node.build(
+            lambda: (upload.check(dataset), upload.build_entry(dataset, account, design))
+        )
+        return None if check_and_entry is None else OwnTable(check_and_entry[1], entries)
     return None
 
 
 def _read_design(node: JsonValue) -> Design | None:
+    """Return a design; None, with a problem, if a column stands at two features."""
     design: Design | None = CODEC.read(node, Design)
     if design is not None and len({feature.column for feature in design.features}) < len(design.features):
         node.refuse("a column stands at two features")
@@ -232,7 +239,7 @@ def _import_saved(name: str) -> Any:
 
 def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session, by name of the page."""
-    pages = [page for page in catalogue.PAGES if RELEASES in page.also]
+    pages = [page for page in catalogue.PAGES if RELEASES in page.other_origins]
     return {page.name: releases for page in pages if (releases := state.get(page.key(RELEASES)))}
 
 
@@ -243,7 +250,7 @@ def releases_to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages, releases = [page.name for page in catalogue.PAGES if RELEASES in page.also], {}
+    pages, releases = [page.name for page in catalogue.PAGES if RELEASES in page.other_origins], {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         account = name if catalogue.QUESTIONS[name].account_key else ""
         releases[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
@@ -252,9 +259,9 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
 
 def apply_releases(releases: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
-    for name, added in releases.items():
+    for name, added_releases in releases.items():
         key = catalogue.QUESTIONS[name].key(RELEASES)
-        st.session_state[key] = _import_saved(name).merge(st.session_state.get(key, {}), added)
+        st.session_state[key] = _import_saved(name).merge(st.session_state.get(key, {}), added_releases)
 
 
 MAX_FILES = 20
@@ -285,10 +292,10 @@ def list_files() -> tuple[KnownFile, ...]:
 
 def add_files(files: Sequence[KnownFile]) -> None:
     """Add known files; of files with the same columns the first one is kept."""
-    latest: dict[tuple[str, ...], KnownFile] = {}
+    latest_files: dict[tuple[str, ...], KnownFile] = {}
     for file in (*files, *list_files()):
-        latest.setdefault(file.columns, file)
-    st.session_state[keys.KNOWN_FILES] = tuple(latest.values())[:MAX_FILES]
+        latest_files.setdefault(file.columns, file)
+    st.session_state[keys.KNOWN_FILES] = tuple(latest_files.values())[:MAX_FILES]
 
 
 def find_file(columns: Sequence[str]) -> KnownFile | None:
@@ -316,23 +323,24 @@ def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
 
 
 def _read_known_file(node: JsonValue) -> KnownFile | None:
-    needed, optional = CODEC.list_readers(Roles)
+    """Return a known file; None, with a problem, if a role names a column that it lacks."""
+    required_readers, optional_readers = CODEC.list_readers(Roles)
     members = node.read_members(
         {
-            "name": CODEC.reader(str),
-            "columns": CODEC.reader(tuple[str, ...]),
+            "name": CODEC.make_reader(str),
+            "columns": CODEC.make_reader(tuple[str, ...]),
             "label": lambda label: label.choose(PUBLIC_OR_PRIVATE),
-            **needed,
+            **required_readers,
         },
-        optional,
+        optional_readers,
     )
     if members is None:
         return None
     name, columns, label = (members.pop(entry) for entry in ("name", "columns", "label"))
     roles = Roles(**members)
-    singles = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
-    used_columns = [*(c for c in singles if c is not None), *roles.further_user, *roles.further_task]
-    if missing := [column for column in used_columns if column not in columns]:
-        node.refuse(f"the file has no column {missing[0]}")
+    single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
+    used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
+    if missing_columns := [column for column in used_columns if column not in columns]:
+        node.refuse(f"the file has no column {missing_columns[0]}")
         return None
     return KnownFile(name, columns, roles, label)

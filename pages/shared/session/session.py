@@ -33,15 +33,15 @@ class SavedState:
         loaded_data: The data in use, a `pages.shared.session.session.LoadedData`.
         epsilon: The shared epsilon; None if its field was empty.
         settings: Values of fields, and choices beside them, by session key.
-        pinned: Pins.
-        named_only: True if only an address named the data: the settings from before, and data of a file, are lost.
+        pins: Pins.
+        is_named_only: True if only an address named the data: the settings from before, and data of a file, are lost.
     """
 
     loaded_data: Any
     epsilon: float | None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    pinned: tuple[figures.Pin, ...] = ()
-    named_only: bool = False
+    pins: tuple[figures.Pin, ...] = ()
+    is_named_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def put_aside(loaded_data: Any) -> SavedState:
     state = st.session_state
     settings = {key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)}
     settings[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
-    saved_state = SavedState(loaded_data, state.get(keys.EPSILON), settings, figures.all_pins())
+    saved_state = SavedState(loaded_data, state.get(keys.EPSILON), settings, figures.list_all_pins())
     _clear_all()
     figures.store_pins(())
     return saved_state
@@ -91,7 +91,7 @@ def put_back(saved_state: SavedState) -> None:
     setting.note_proposals()
     state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
-    figures.store_pins(figures.merge_pins(saved_state.pinned, figures.all_pins()))
+    figures.store_pins(figures.merge_pins(saved_state.pins, figures.list_all_pins()))
 
 
 def clear(question: Question) -> None:
@@ -99,12 +99,13 @@ def clear(question: Question) -> None:
     for key in list(list_entered_keys(question, st.session_state)):
         name = key.partition(".")[2]
         if name in question.fields:
-            st.session_state[key] = question.first(name)
+            st.session_state[key] = question.get_initial_value(name)
         else:
             del st.session_state[key]
 
 
 def _clear_all() -> None:
+    """Reset every question, and forget the shared setting."""
     setting.forget()
     for question in catalogue.PAGES:
         clear(question)
@@ -116,11 +117,11 @@ def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[
     It leaves out data or files that a page has for itself, which no tour touches, and work beside the page, which knows
     the data that it is about.
     """
-    if question.own_data or question.parameters is None:
+    if question.has_own_data or question.parameters is None:
         return
-    for name in (*question.fields, *question.also):
+    for name in (*question.fields, *question.other_origins):
         key = question.key(name)
-        if key not in state or question.comes_from(name) is FieldOrigin.OWN_DATA:
+        if key not in state or question.get_origin(name) is FieldOrigin.OWN_DATA:
             continue
         if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
             yield key
@@ -171,13 +172,13 @@ class LoadedData:
     Attributes:
         dataset: The data.
         origin: How a link names them.
-        made_of: The data behind a release that was drawn in this session.
-        set_aside: Contents of fields while ``made_of`` was in use, by session key; they return with those data.
+        original: The data behind a release that was drawn in this session.
+        set_aside: Contents of fields while ``original`` was in use, by session key; they return with those data.
     """
 
     dataset: Dataset
     origin: Origin
-    made_of: LoadedData | None = None
+    original: LoadedData | None = None
     set_aside: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -185,8 +186,8 @@ def get_loaded() -> LoadedData:
     """Return the session's data with their origin; the default sample if nothing was chosen yet."""
     if keys.LOADED_DATA not in st.session_state:
         use(LoadedData(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE)))
-    in_use: LoadedData = st.session_state[keys.LOADED_DATA]
-    return in_use
+    loaded_data: LoadedData = st.session_state[keys.LOADED_DATA]
+    return loaded_data
 
 
 def dataset() -> Dataset:
@@ -194,7 +195,7 @@ def dataset() -> Dataset:
     return get_loaded().dataset
 
 
-def use(loaded: LoadedData) -> None:
+def use(loaded_data: LoadedData) -> None:
     """Make these the session's data, and reset the fields that depended on the data before.
 
     Data that a person brings end the tour: the settings from before the tour return first.
@@ -202,7 +203,7 @@ def use(loaded: LoadedData) -> None:
     if (tour := get_tour()) is not None:
         del st.session_state[keys.TOUR]
         put_back(tour.saved_state)
-    put_in_use(loaded)
+    put_in_use(loaded_data)
 
 
 def end_tour() -> bool:
@@ -214,34 +215,36 @@ def end_tour() -> bool:
     return tour is not None
 
 
-def put_in_use(loaded: LoadedData, same_rows: bool = False) -> None:
+def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     """Do the same as `use` without ending the tour.
 
     Every question may propose values of its fields for these data. It proposes only what is public: value bounds read
     off private values, for example, would leak through a link or a release.
 
     Args:
-        loaded: The new data.
-        same_rows: True if they are the data that were in use before, or a release of them: settings stay.
+        loaded_data: The new data.
+        has_same_rows: True if they are the data that were in use before, or a release of them: settings stay.
     """
     state = st.session_state
-    if not same_rows and keys.LOADED_DATA in state:
+    if not has_same_rows and keys.LOADED_DATA in state:
         _clear_settings(state.get(keys.AWAITED, {}))
     state[keys.AWAITED] = {}
-    state[keys.LOADED_DATA] = loaded
+    state[keys.LOADED_DATA] = loaded_data
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()
-    changed: list[InputProblem] = []
+    problems: list[InputProblem] = []
     for question in catalogue.PAGES:
         for name, declared in question.fields.items():
-            if declared.renewed and not same_rows and declared.origin is not FieldOrigin.OWN_DATA:
-                state[question.key(name)] = question.first(name)
+            if declared.renewed and not has_same_rows and declared.origin is not FieldOrigin.OWN_DATA:
+                state[question.key(name)] = question.get_initial_value(name)
         if question.propose is not None:
-            current = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
-            for name, value in question.propose(loaded.dataset, current).items():
-                changed += _check_link_choice(question, name, value)
+            current = {
+                name: state.get(question.key(name)) for name in (*question.fields, *question.other_origins)
+            }
+            for name, value in question.propose(loaded_data.dataset, current).items():
+                problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
-    state[keys.LINK_PROBLEMS] = tuple(changed)
+    state[keys.LINK_PROBLEMS] = tuple(problems)
     setting.note_proposals()
 
 
@@ -254,8 +257,8 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
     state = st.session_state
     pieces = set()
     for question in catalogue.PAGES:
-        for name in (*question.fields, *question.also):
-            if question.comes_from(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
+        for name in (*question.fields, *question.other_origins):
+            if question.get_origin(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
             key, is_field = question.key(name), name in question.fields
             if is_field:
@@ -263,7 +266,7 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
             if key not in state or (key in awaited and awaited[key] == state[key]):
                 continue
             if is_field:
-                state[key] = question.forgotten(name)
+                state[key] = question.get_emptied_value(name)
             elif _can_return(state[key]):
                 del state[key]
     setting.forget(pieces)
@@ -286,13 +289,13 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
 def get_original() -> LoadedData:
     """Return the data that releases are made of: those behind the release in use, else those in use."""
     current = get_loaded()
-    return current.made_of or current
+    return current.original or current
 
 
 def is_file(data: LoadedData | None = None) -> bool:
     """Return True if the data (those in use by default) came from a file: an upload, or a release that was loaded."""
     data = data or get_loaded()
-    return data.origin.name in (UPLOADED, DP_RELEASE) and data.made_of is None
+    return data.origin.name in (UPLOADED, DP_RELEASE) and data.original is None
 
 
 def is_same_for_all() -> bool:
@@ -308,8 +311,10 @@ def is_cleared(key: str) -> bool:
 
 def _had_values(current: LoadedData) -> bool:
     """Return True if the data behind a release had values or totals that a person may have seen."""
-    behind = current.made_of
-    return behind is not None and (behind.dataset.values is not None or behind.dataset.totals is not None)
+    original = current.original
+    return original is not None and (
+        original.dataset.values is not None or original.dataset.totals is not None
+    )
 
 
 def get_ledger() -> Ledger:
@@ -336,26 +341,36 @@ def use_release(dataset: Dataset) -> None:
     Args:
         dataset: The release.
     """
-    behind, set_aside = get_original(), get_loaded().set_aside
-    forgotten = _forget_private(with_values=_had_values(LoadedData(dataset, Origin(DP_RELEASE), behind)))
+    original, set_aside = get_original(), get_loaded().set_aside
+    forgotten_values = _forget_private(
+        with_values=_had_values(LoadedData(dataset, Origin(DP_RELEASE), original))
+    )
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    aside = {**forgotten, **set_aside, keys.PINS: _list_pins(set_aside, forgotten)}
-    stayed = _read_public_fields()
+    removed_values = {**forgotten_values, **set_aside, keys.PINS: _list_pins(set_aside, forgotten_values)}
+    public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
-    put_in_use(LoadedData(dataset, Origin(DP_RELEASE), behind, aside), same_rows=True)
-    changed = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
-    if changed:  # Fields for which a release proposes something else, such as private counts, return too.
-        st.session_state[keys.LOADED_DATA] = replace(get_loaded(), set_aside={**changed, **aside})
+    put_in_use(LoadedData(dataset, Origin(DP_RELEASE), original, removed_values), has_same_rows=True)
+    changed_values = {
+        key: value for key, value in public_values.items() if st.session_state.get(key) != value
+    }
+    if (
+        changed_values
+    ):  # Fields for which a release proposes something else, such as private counts, return too.
+        st.session_state[keys.LOADED_DATA] = replace(
+            get_loaded(), set_aside={**changed_values, **removed_values}
+        )
 
 
 def use_original() -> None:
     """Return from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
-    aside, behind = get_loaded().set_aside, get_original()
-    forgotten = _forget_private(with_values=False)
-    stayed = _read_public_fields()
-    put_in_use(behind, same_rows=True)
-    st.session_state.update({key: value for key, value in {**stayed, **aside}.items() if key != keys.PINS})
-    figures.store_pins(_list_pins(aside, forgotten, {keys.PINS: figures.all_pins()}))
+    removed_values, original = get_loaded().set_aside, get_original()
+    forgotten_values = _forget_private(with_values=False)
+    public_values = _read_public_fields()
+    put_in_use(original, has_same_rows=True)
+    st.session_state.update(
+        {key: value for key, value in {**public_values, **removed_values}.items() if key != keys.PINS}
+    )
+    figures.store_pins(_list_pins(removed_values, forgotten_values, {keys.PINS: figures.list_all_pins()}))
 
 
 def _list_pins(*states: Mapping[str, Any]) -> tuple[figures.Pin, ...]:
@@ -385,31 +400,33 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
     """
     cache.forget()
     state = st.session_state
-    aside: dict[str, Any] = {}
+    removed_values: dict[str, Any] = {}
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue
         name, _, entry = key.partition(".")
         question = catalogue.QUESTIONS.get(name)
-        origin = FieldOrigin.DATA if question is None else question.comes_from(entry)
-        stays = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (set() if with_values else {FieldOrigin.VALUES})
-        if origin in stays:
+        origin = FieldOrigin.DATA if question is None else question.get_origin(entry)
+        kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (
+            set() if with_values else {FieldOrigin.VALUES}
+        )
+        if origin in kept_origins:
             continue
         value = state[key]
         if key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            aside[key], state[key] = figures.split_private(value)
+            removed_values[key], state[key] = figures.split_private(value)
             continue
         if question is not None and entry in question.fields:
-            aside[key] = value
-            state[key] = question.forgotten(entry)
+            removed_values[key] = value
+            state[key] = question.get_emptied_value(entry)
             continue
         if isinstance(value, jobs.Job):
             value.stop()
-        elif question is not None and entry in question.also and _can_return(value):
-            aside[key] = value
+        elif question is not None and entry in question.other_origins and _can_return(value):
+            removed_values[key] = value
         del state[key]
-    return aside
+    return removed_values
 
 
 def _can_return(value: Any) -> bool:
@@ -420,9 +437,9 @@ def _can_return(value: Any) -> bool:
     return isinstance(value, float | str)
 
 
-def page_file(title: str) -> str:
+def find_page_file(title: str) -> str:
     """Return the file of the page with this title, for links inside the app."""
-    return catalogue.page(title).path
+    return catalogue.find_page(title).path
 
 
 DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
@@ -432,19 +449,19 @@ SAMPLE_WITH_EVERYTHING = "shop-events"
 
 @cached_for_all(max_entries=1)
 def load_demonstration() -> Dataset:
-    """Return invented data with values and groups, which a page shows if the data in use have none."""
+    """Return invented data with values and groups, for pages that need what the data in use lack."""
     return samples.load(SAMPLE_WITH_EVERYTHING)
 
 
-def explain_missing(dataset: Dataset, needed: str, subject: str = "This") -> str:
-    """Write why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
-    holder = "The data in use hold" if dataset.release is None else "A DP release holds"
-    return f"{subject} needs {needed}. {holder} only how many rows each user has."
+def explain_missing(dataset: Dataset, needed_text: str, subject_text: str = "This") -> str:
+    """Write that ``subject_text`` needs ``needed_text``, a plural noun phrase, which the data do not hold."""
+    holder_text = "The data in use hold" if dataset.release is None else "A DP release holds"
+    return f"{subject_text} needs {needed_text}. {holder_text} only how many rows each user has."
 
 
 def draw_data_link(label: str) -> None:
     """Draw a link to *Your data*."""
-    st.page_link(page_file("Your data"), label=label, icon=":material/upload:")
+    st.page_link(find_page_file("Your data"), label=label, icon=":material/upload:")
 
 
 def explain_cleared(fields: Mapping[str, str]) -> None:
@@ -453,9 +470,9 @@ def explain_cleared(fields: Mapping[str, str]) -> None:
     Args:
         fields: What each field is called in a sentence, by session key.
     """
-    if empty := [name for key, name in fields.items() if is_cleared(key)]:
-        names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))
+    if empty_names := [name for key, name in fields.items() if is_cleared(key)]:
+        names = " and ".join(filter(None, (", ".join(empty_names[:-1]), empty_names[-1])))
         st.caption(
-            f"{names} {'is' if len(empty) == 1 else 'are'} empty because the release in use holds no values, and what "
-            "was entered may have been read off them. Enter what the quantity can be, not what the data hold."
+            f"{names} {'is' if len(empty_names) == 1 else 'are'} empty because the release in use holds no values, and "
+            "what was entered may have been read off them. Enter what the quantity can be, not what the data hold."
         )

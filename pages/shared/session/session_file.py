@@ -32,9 +32,9 @@ from pages.shared.session import links, own_tables, session
 from pages.shared.session.own_tables import KnownFile, OwnTable
 
 SCHEMA = "sweetspot/session/1"
-MOST_BYTES = 80_000_000
+MAX_BYTES = 80_000_000
 """The largest file that is read; one with two full data sets is smaller."""
-MOST_DATASETS, MOST_RELEASES, DIGEST = 1_000, 10_000, 200
+MAX_DATASETS, MAX_RELEASES, DIGEST = 1_000, 10_000, 200
 """Data sets with an account, releases of each, and characters of what names a data set at most."""
 FILE_LABEL = "the session file"
 MADE_OF = "only a release in use is made of other data"
@@ -69,7 +69,7 @@ class Content:
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        holders = (self.data, self.data and self.data.made_of, *self.own_tables.values())
+        holders = (self.data, self.data and self.data.original, *self.own_tables.values())
         datasets = [holder.dataset for holder in holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
@@ -119,10 +119,10 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
         saved_state = tour.saved_state
         tour_keys = {key for q in catalogue.PAGES for key in session.list_entered_keys(q, state)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys}
-        before = saved_state.settings
-        settings |= {key: before[key] for key in before if key in catalogue.FIELD_KEYS}
+        former_settings = saved_state.settings
+        settings |= {key: former_settings[key] for key in former_settings if key in catalogue.FIELD_KEYS}
     loaded_data: session.LoadedData = saved_state.loaded_data
-    pins = figures.merge_pins(saved_state.pinned, state.get(keys.PINS, ()))
+    pins = figures.merge_pins(saved_state.pins, state.get(keys.PINS, ()))
     return Content(
         loaded_data,
         saved_state.epsilon,
@@ -141,8 +141,8 @@ def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
     for question in catalogue.PAGES:
         draws: Any = state.get(f"{question.name}.draws", {}) if question.account_key else {}
         if num_releases := sum(map(len, draws.values())):
-            releases = wording.counted(num_releases, "release")
-            yield f"{question.title}: {releases}, to be downloaded there; the cost is on the account"
+            releases_text = wording.counted(num_releases, "release")
+            yield f"{question.title}: {releases_text}, to be downloaded there; the cost is on the account"
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -177,20 +177,21 @@ def _write_data(
     entry: dict[str, Any] = {"origin": loaded_data.origin.name, "generator": dict(loaded_data.origin.fields)}
     if loaded_data.origin.name not in (session.UPLOADED, session.DP_RELEASE):
         return entry, [], room
-    saved = saved_dataset.to_json(loaded_data.dataset, room)
-    left_out, room = list(saved.left_out), saved.room
-    if saved.content is None:
+    saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room)
+    left_out, room = list(saved_dataset_json.left_out), saved_dataset_json.room
+    if saved_dataset_json.content is None:
         return None, left_out, room
-    entry["content"] = saved.content
-    if loaded_data.made_of is not None:
-        behind, omissions, room = _write_data(loaded_data.made_of, room)
+    entry["content"] = saved_dataset_json.content
+    if loaded_data.original is not None:
+        original_json, omissions, room = _write_data(loaded_data.original, room)
         left_out += omissions
-        if behind is not None:
-            entry |= {"made_of": behind, "set_aside": links.group_by_question(loaded_data.set_aside)}
+        if original_json is not None:
+            entry |= {"made_of": original_json, "set_aside": links.group_by_question(loaded_data.set_aside)}
     return entry, left_out, room
 
 
 def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+    """Return the ledgers as JSON, by question and digest of the data, without questions that have none."""
     return {
         name: {
             digest: [
@@ -213,15 +214,15 @@ class FileContent:
 
     Attributes:
         content: Its valid content.
-        not_followed: Problems of settings, which then stay as they are.
+        setting_problems: Problems of settings, which then stay as they are.
         left_out: What the file says it does not hold.
-        saved: When it was saved, as it says.
+        saved_at_text: When it was saved, as it says.
     """
 
     content: Content
-    not_followed: tuple[InputProblem, ...]
+    setting_problems: tuple[InputProblem, ...]
     left_out: tuple[str, ...]
-    saved: str
+    saved_at_text: str
 
 
 def read_file(content: bytes) -> FileContent:
@@ -234,13 +235,14 @@ def read_file(content: bytes) -> FileContent:
         InvalidInput: It is no session file of this version, or its data or ledgers were changed or damaged; all
             problems at once.
     """
-    document = load_json(content, MOST_BYTES, FILE_LABEL)
+    document = load_json(content, MAX_BYTES, FILE_LABEL)
     if not isinstance(document.value, dict) or document.value.get("schema") != SCHEMA:
         document.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         document.problems.raise_if_any()
     problems = Problems()  # Of settings: they are said, and the rest is followed.
 
     def note_second_dataset(second: JsonValue) -> None:
+        """Add the problem that a second data set, which older files may hold, is left out."""
         if second.value is not None:
             problems.add("the second data set of this file is left out: pages show one data set at a time")
 
@@ -265,8 +267,8 @@ def read_file(content: bytes) -> FileContent:
     )
     document.problems.raise_if_any()
     assert members is not None
-    drawn: JsonValue | None = members.get("drawn")
-    releases = {} if drawn is None else own_tables.releases_from_json(drawn, members["accounts"])
+    drawn_node: JsonValue | None = members.get("drawn")
+    releases = {} if drawn_node is None else own_tables.releases_from_json(drawn_node, members["accounts"])
     document.problems.raise_if_any()
     session_content = Content(
         releases=releases,
@@ -277,10 +279,13 @@ def read_file(content: bytes) -> FileContent:
     return FileContent(session_content, tuple(problems.entries), members["left_out"], members["saved"])
 
 
-def _read_epsilon(aside: Problems, node: JsonValue) -> float | None:
-    number = None if node.value is None else JsonValue(node.value, node.location, aside).get_number()
+def _read_epsilon(setting_problems: Problems, node: JsonValue) -> float | None:
+    """Return epsilon; None if it is empty or, with a problem of settings, not good."""
+    number = (
+        None if node.value is None else JsonValue(node.value, node.location, setting_problems).get_number()
+    )
     problems = [] if number is None else fields.check_epsilon(number)
-    aside.extend(problems)
+    setting_problems.extend(problems)
     return None if problems else number
 
 
@@ -289,7 +294,8 @@ def _read_dataset(
 ) -> session.LoadedData | None:
     """Return data with their origin; ``is_original`` is True for data that a release was made of."""
 
-    def made_of(original_node: JsonValue) -> session.LoadedData | None:
+    def read_original(original_node: JsonValue) -> session.LoadedData | None:
+        """Return the data that a release was made of; None, with a problem, where data are not a release."""
         if is_original:  # At once: it could be made of others without end.
             original_node.refuse(MADE_OF)
             return None
@@ -299,31 +305,31 @@ def _read_dataset(
         {"origin": text_of(40), "generator": lambda generator: generator.get_named(links.MAX_FIELDS)},
         {
             "content": saved_dataset.from_json,
-            "made_of": made_of,
+            "made_of": read_original,
             "set_aside": lambda settings: links.read_settings(settings, problems, fills_new_fields=False),
         },
     )
     if members is None:
         return None
-    origin_kind = members["origin"]
+    origin_name = members["origin"]
     texts = {name: entry.get_text(MAX_TEXT) for name, entry in members["generator"].items()}
-    if origin_kind not in (session.UPLOADED, session.DP_RELEASE):
+    if origin_name not in (session.UPLOADED, session.DP_RELEASE):
         if set(members) != {"origin", "generator"} or None in texts.values():
             node.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
-        origin = session.Origin(origin_kind, texts)
+        origin = session.Origin(origin_name, texts)
         dataset = node.build(origin.load)
         return None if dataset is None else session.LoadedData(dataset, origin)
     if "content" not in members or texts:
         node.refuse("uploaded data and releases are their content, and have no parameters")
-    elif (members["content"].release is not None) != (origin_kind == session.DP_RELEASE):
+    elif (members["content"].release is not None) != (origin_name == session.DP_RELEASE):
         node.refuse("data are a release exactly where they say what it guarantees")
-    elif "made_of" in members and origin_kind != session.DP_RELEASE:
+    elif "made_of" in members and origin_name != session.DP_RELEASE:
         node.refuse(MADE_OF)
     else:
         original, set_aside = members.get("made_of"), members.get("set_aside", {})
         return session.LoadedData(
-            members["content"], session.Origin(origin_kind), original, set_aside if original else {}
+            members["content"], session.Origin(origin_name), original, set_aside if original else {}
         )
     return None
 
@@ -333,7 +339,7 @@ def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     pages = {"": None} | {q.name: q for q in catalogue.PAGES if q.account_key}
     accounts: dict[str, dict[str, Ledger]] = {}
     for name, question in (node.get_members((), tuple(pages)) or {}).items():
-        for digest, entries in (question.get_named(MOST_DATASETS) or {}).items():
+        for digest, entries in (question.get_named(MAX_DATASETS) or {}).items():
             if JsonValue(digest, question.location, question.problems).get_text(DIGEST) is None:
                 continue
             ledger = _read_ledger(entries)
@@ -345,7 +351,7 @@ def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
 def _read_ledger(node: JsonValue) -> Ledger | None:
     """Return one ledger; None, with a problem, if a release in it is damaged or stands there twice."""
     releases, marks = [], []
-    for entry in node.get_entries(MOST_RELEASES) or ():
+    for entry in node.get_entries(MAX_RELEASES) or ():
         members = entry.read_members({**FACTS, "mark": text_of(40)})
         facts = build_facts(entry, members)
         if members is None or facts is None:
@@ -361,33 +367,33 @@ def _read_ledger(node: JsonValue) -> Ledger | None:
 # --- Opening ----------------------------------------------------------------------------------------------------------
 
 
-def apply(content: Content) -> None:
+def apply_content(content: Content) -> None:
     """Make a file's content the session's. Call it before any widget that it sets, for example from a callback."""
     state = st.session_state
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for name, ledgers in content.accounts.items():
         key = catalogue.QUESTIONS[name].account_key if name else keys.LEDGERS
-        ledgers_now: dict[str, Ledger] = state.get(key, {})
-        state[key] = ledgers_now | {
-            digest: ledgers_now.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
+        current_ledgers: dict[str, Ledger] = state.get(key, {})
+        state[key] = current_ledgers | {
+            digest: current_ledgers.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
         }
-    pinned = content.pins
+    pins = content.pins
     if (data := content.data) is not None:
         set_aside = dict(data.set_aside)
         # As it was: pins of private data do not stand beside a release of them.
-        if data.made_of is not None:
-            set_aside[keys.PINS], pinned = figures.split_private(pinned)
+        if data.original is not None:
+            set_aside[keys.PINS], pins = figures.split_private(pins)
         session.use(replace(data, set_aside=set_aside))
     own_tables.add_files(content.files)
     own_tables.apply_releases(content.releases)
-    own_tables.apply(content.own_tables)
-    figures.store_pins(figures.merge_pins(figures.all_pins(), pinned))
+    own_tables.apply_tables(content.own_tables)
+    figures.store_pins(figures.merge_pins(figures.list_all_pins(), pins))
     state.update(content.settings)
     state[keys.AWAITED] = {
         key: value
         for key, value in content.settings.items()
-        if content.data is None or catalogue.QUESTIONS[key.partition(".")[0]].own_data
+        if content.data is None or catalogue.QUESTIONS[key.partition(".")[0]].has_own_data
     }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon

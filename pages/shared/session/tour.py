@@ -61,8 +61,8 @@ def list_questions() -> tuple[Question, ...]:
     return tuple(q for q in catalogue.PAGES if find_spec(f"pages.{q.name}.tour") is not None)
 
 
-def step_of(question: Question) -> Step:
-    """Return the step that a question declares."""
+def import_step(question: Question) -> Step:
+    """Import the step that a question declares in its module ``tour``."""
     step: Step = importlib.import_module(f"pages.{question.name}.tour").STEP
     return step
 
@@ -81,7 +81,7 @@ def go_to_step(number: int) -> None:
 def enter(number: int, saved_state: SavedState) -> None:
     """Show a step. Call it before any widget that it sets, for example from a callback."""
     state, question = st.session_state, list_questions()[number - 1]
-    step = step_of(question)
+    step = import_step(question)
     session.clear(question)
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
     for name, key in question.widgets.items():
@@ -124,18 +124,18 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     is_moved = value is not None and step.is_enough(value)
     if not is_moved and not tour.is_answer_requested:
         return ""
-    data, parameters_shown = session.dataset(), step.parameters_at(value if is_moved else step.goal)
-    answer = _answer(list_questions()[tour.number - 1].name, data.digest, parameters_shown, data)
-    return f"{answer} {OTHERWISE}" if is_moved and parameters != parameters_shown else answer
+    data, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal)
+    answer = _write_cached_answer(list_questions()[tour.number - 1].name, data.digest, shown_parameters, data)
+    return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
 
 OTHERWISE = "(This is with the step's other settings.)"
 
 
 @cached(max_entries=16)
-def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
+def _write_cached_answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    return step_of(catalogue.QUESTIONS[name]).answer(_data, parameters)
+    return import_step(catalogue.QUESTIONS[name]).answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------
@@ -153,29 +153,29 @@ def is_address_field(name: str) -> bool:
     return name in (MARK, DATA_MARK) or name.startswith(DATA_MARK + ".")
 
 
-def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> None:
+def resume(fields: Mapping[str, str], is_followed: bool, problems: Problems) -> None:
     """Resume the tour that an address names; call it once, before any widget.
 
     Args:
         fields: The fields of the address.
-        followed: True if they set a page with its data, which is left as it is: a step with a slider moved.
+        is_followed: True if they set a page with its data, which is left as it is: a step with a slider moved.
         problems: Takes the problems.
     """
     if MARK not in fields:
         return
     step_text, num_steps = fields[MARK], len(list_questions())
-    saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
+    saved_state = SavedState(_load_data_before(fields), setting.DEFAULT_EPSILON, is_named_only=True)
     if step_text not in map(str, range(1, num_steps + 1)):
         message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
         problems.add(message, remedy="Begin it on Start")
-    elif followed:
+    elif is_followed:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
         enter(int(step_text), saved_state)
 
 
-def _origin_before(fields: Mapping[str, str]) -> session.LoadedData:
-    """Return the data from before the tour; the default sample if an address cannot name them."""
+def _load_data_before(fields: Mapping[str, str]) -> session.LoadedData:
+    """Load the data that an address names as those before the tour; the default sample if it cannot."""
     prefix = DATA_MARK + "."
     generator = {name.removeprefix(prefix): text for name, text in fields.items() if name.startswith(prefix)}
     origin = session.Origin(fields.get(DATA_MARK, session.DEFAULT_SAMPLE), generator)

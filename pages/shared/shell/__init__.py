@@ -79,25 +79,25 @@ def show(question: Question) -> None:
     st.html(STYLE + PRESENTING if st.session_state.get(keys.PRESENTING) else STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
-    data, touring, ledger = session.dataset(), session.get_tour(), session.get_ledger()
+    data, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
     is_lost_at_reload = session.is_file() or data.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
         st.markdown(f"**Data:** {wording.plain(data.name)}")
-        users, rows = data.histogram.num_users, data.histogram.num_rows
-        st.caption(f"{wording.counted(users, 'user')}, {wording.counted(rows, 'row')}")
+        num_users, num_rows = data.histogram.num_users, data.histogram.num_rows
+        st.caption(f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}")
         text = f"{data.disclosure.value} data"
         if data.release is not None:
             text = f"{data.disclosure.value}, ε = {format_rounded_up(data.release.epsilon)}"
         cards.label(data.provenance, text)
         save_session()
-        if touring is not None:
-            name = touring.saved_state.loaded_data.dataset.name
+        if current_tour is not None:
+            name = current_tour.saved_state.loaded_data.dataset.name
             st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
         if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         if ledger.releases:
             st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
-        if question.own_data:
+        if question.has_own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
         _show_link_problems(problems)
@@ -114,12 +114,13 @@ def save_session() -> None:
         # Not what stands there now: fields move while the sidebar stays, and each run of the page leaves them anew.
         lambda: session_file.write_file(snapshot.content),
         key="save_session",
-        quiet=True,
+        is_quiet=True,
         help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Your data*, *Session*, opens the file.",
     )
 
 
 def _show_link_problems(problems: Sequence[InputProblem]) -> None:
+    """Show the problems of a link, or what a reload has lost, with a button that dismisses them."""
     heading = "The link could not be followed in full; the rest is as usual."
     if all(problem.message in links.RELOAD_PROBLEMS for problem in problems):
         heading = "This page was loaded anew."

@@ -61,12 +61,12 @@ class Gate:
         self._loop = asyncio.get_running_loop()
         self._is_open = asyncio.Event()
         self._is_open.set()
-        self._opened = -MIN_OPEN
+        self._opened_at = -MIN_OPEN
         self._limit: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
         """Hold messages back until `open`, for `MAX_WAIT` at most; do nothing if it is closed or was just opened."""
-        if self._is_open.is_set() and self._loop.time() - self._opened >= MIN_OPEN:
+        if self._is_open.is_set() and self._loop.time() - self._opened_at >= MIN_OPEN:
             self._is_open.clear()
             self._limit = self._loop.call_later(MAX_WAIT, self.open)
 
@@ -75,7 +75,7 @@ class Gate:
         if self._limit is not None:
             self._limit.cancel()
             self._limit = None
-            self._opened = self._loop.time()
+            self._opened_at = self._loop.time()
             self._is_open.set()
 
     async def wait(self) -> None:
@@ -109,6 +109,7 @@ class Listener:
             self._loop.call_soon_threadsafe(self._store, key, message)
 
     def _store(self, key: str, message: str) -> None:
+        """Store a figure's message in place of the one before, and wake the sender."""
         self._messages[key] = message
         self._has_messages.set()
 
@@ -127,13 +128,13 @@ class Channel:
 
     Attributes:
         token: Names it; whoever knows it sees the session's figures.
-        session: Streamlit's name of the session; empty if it is not known.
+        session_name: Streamlit's name of the session; empty if it is not known.
         listeners: The browsers that are connected; one that leaves disappears by itself.
     """
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(24)
-        self.session = ""
+        self.session_name = ""
         self.listeners: WeakSet[Listener] = WeakSet()
         self._lock = threading.Lock()
         self._has_drawn = False
@@ -180,8 +181,8 @@ def get_channel() -> Channel:
     if channel is None:
         channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
         _channels[channel.token] = channel
-        if session := streamlit_internals.session_id():
-            channel.session = session
+        if session := streamlit_internals.get_session_id():
+            channel.session_name = session
             _channels_by_session[session] = channel
     return channel
 
@@ -201,14 +202,14 @@ async def serve(socket: WebSocket) -> None:
         listener = Listener()
         channel.add(listener)
         del channel  # The session alone keeps its channel.
-        writing = asyncio.create_task(listener.send_all(socket))
+        writer_task = asyncio.create_task(listener.send_all(socket))
         try:
             async for _ in socket.iter_text():  # It says nothing but that it has drawn.
-                if (channel_now := _channels.get(token)) is not None:
-                    channel_now.confirm_drawn()
-                del channel_now
+                if (current_channel := _channels.get(token)) is not None:
+                    current_channel.confirm_drawn()
+                del current_channel
         finally:
-            writing.cancel()
+            writer_task.cancel()
 
 
 def is_connected(token: str) -> bool:
@@ -220,7 +221,7 @@ def is_connected(token: str) -> bool:
     channel = _channels.get(token)
     if channel is None:
         return False
-    return not channel.session or streamlit_internals.is_connected(channel.session)
+    return not channel.session_name or streamlit_internals.is_connected(channel.session_name)
 
 
 def _respond(request: Request) -> Response:
@@ -284,10 +285,11 @@ class Frontend:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the file, or hand the request on."""
-        await (_answer(scope) or self._app)(scope, receive, send)
+        await (_serve_file(scope) or self._app)(scope, receive, send)
 
 
-def _answer(scope: Scope) -> Response | None:
+def _serve_file(scope: Scope) -> Response | None:
+    """Return the response to a request for one of Streamlit's own files; None for any other request."""
     if scope["type"] != "http" or scope["method"] != "GET" or not _DIGEST_NAME.fullmatch(scope["path"]):
         return None
     # What is asked for a part of a file, or whether it has changed, is rare.

@@ -29,7 +29,7 @@ ANSWER = Answer(
 
 
 def read_document(answer: Answer) -> Any:
-    return json.loads(answer.choice())
+    return json.loads(answer.write_choice())
 
 
 def test_the_file_says_what_the_answer_says() -> None:
@@ -39,9 +39,9 @@ def test_the_file_says_what_the_answer_says() -> None:
         "a bound",
         lambda: {"extra": 1.5},
         number_keys=("bound",),
-        question={"neighbours": "users"},
-        data={"column": "amount"},
-        left_out=("own_bound",),
+        question_entries={"neighbours": "users"},
+        data_entries={"column": "amount"},
+        omitted_names=("own_bound",),
     )
     document = read_document(answer)
     question = document["question"]
@@ -52,7 +52,7 @@ def test_the_file_says_what_the_answer_says() -> None:
     assert document["answer"] == {"label": Disclosure.PRIVATE.label, "bound": 7, "extra": 1.5}
     assert document["data"]["label"] == Disclosure.PRIVATE.label
     assert document["assumptions"] == ["Counts are public"]
-    assert ANSWER.choice is None, "the answer before stays as it is"
+    assert ANSWER.write_choice is None, "the answer before stays as it is"
 
 
 def test_without_data_all_that_was_entered_has_the_label_of_the_answer() -> None:

@@ -59,10 +59,10 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     answer = total_answer.build_answer(data, asked)
     plot = answer.plots["total-error"]()
     figure_handle = plot.handle
-    bounds = np.asarray(figure_handle.bound)
+    bounds = np.asarray(figure_handle.bounds)
     position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
     short, mean = (
-        np.asarray(values)[position] for values in (figure_handle.dots.loss, figure_handle.dots.noise)
+        np.asarray(values)[position] for values in (figure_handle.dots.losses, figure_handle.dots.noise)
     )
     dots = handle.place_dots(figure_handle.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
@@ -70,7 +70,7 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
-    assert np.asarray(figure_handle.error)[position] == pytest.approx(error)
+    assert np.asarray(figure_handle.errors)[position] == pytest.approx(error)
 
 
 def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
@@ -81,7 +81,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     plot = total_answer.build_answer(data, asked).plots["total-signed"]()
     figure_handle = plot.handle
     assert figure_handle.initial_value == 80.0
-    bounds, missing = (np.asarray(values) for values in (figure_handle.bound, figure_handle.dots.loss))
+    bounds, missing = (np.asarray(values) for values in (figure_handle.bounds, figure_handle.dots.losses))
     cut = [(totals - totals.clip(-bound, bound)).sum() for bound in bounds]
     assert missing == pytest.approx(cut)
     # Small bounds cut the many positive totals, large ones the single negative one.
@@ -89,7 +89,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     # Mean distance of the dots, and the curve.
     position = int(np.abs(bounds - figure_handle.initial_value).argmin())
     noise, error = (
-        float(np.asarray(values)[position]) for values in (figure_handle.dots.noise, figure_handle.error)
+        float(np.asarray(values)[position]) for values in (figure_handle.dots.noise, figure_handle.errors)
     )
     off = np.abs(handle.place_dots(figure_handle.dots, missing[position], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
@@ -111,14 +111,14 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
     answer = mean_answer.build_answer(samples.load("shop-events"), asked)
     plot = answer.plots["mean-error"]()
     figure_handle = plot.handle
-    bounds = np.asarray(figure_handle.bound)
+    bounds = np.asarray(figure_handle.bounds)
     position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
     short, noise, drawn = (
         float(np.asarray(values)[position])
-        for values in (figure_handle.dots.loss, figure_handle.dots.noise, figure_handle.dots.sampling)
+        for values in (figure_handle.dots.losses, figure_handle.dots.noise, figure_handle.dots.sampling)
     )
     squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
-    expected = float(np.asarray(figure_handle.error)[position]) ** 2
+    expected = float(np.asarray(figure_handle.errors)[position]) ** 2
     # Four standard errors of a mean of independent draws; of Laplace noise, a normal draw and a shift none has more
     # than a Laplace draw alone, sqrt(6 - 1) of its mean.
     assert abs(squares.mean() - expected) <= 4.0 * math.sqrt(5.0) * expected / math.sqrt(squares.size)
@@ -150,7 +150,7 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
     assert payload["dots"] is None
     assert payload["is_sum"]
     assert json.dumps(payload, allow_nan=False)
-    assert max(payload["error"]) == figures.UNBOUNDED
+    assert max(payload["errors"]) == figures.UNBOUNDED
 
 
 GROUPED = samples.load("shop-events")
@@ -183,7 +183,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     mean = asked.statistic is Statistic.MEAN
     exact = (mean_error if mean else pair_error)(problem, int(groups[position]), float(amounts[position]))
     assert error == pytest.approx(exact)
-    columns = (figure_handle.dots.loss, figure_handle.dots.noise)
+    columns = (figure_handle.dots.losses, figure_handle.dots.noise)
     short, noise = (0.0 if column is None else float(np.asarray(column)[position]) for column in columns)
     drawn = float(np.asarray(figure_handle.dots.sampling)[position])
     squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
@@ -204,7 +204,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
         drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
     payload = figures.describe_handle(plot, figure_handle)
-    assert len(payload["bound"]) * len(payload["second"]["values"]) == len(payload["error"])
+    assert len(payload["bounds"]) * len(payload["second"]["values"]) == len(payload["errors"])
     assert figures.list_handle_keys(figure_handle, "per_group.{}".format) == (
         "per_group.own_groups",
         "per_group.own_amount",
@@ -266,7 +266,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
         # What the card says lies on the curve, between two of its points; a bound on totals is rounded.
         slack = 0.05 if page == "total, Gaussian" else 1e-9
         next_position = int(
-            np.searchsorted(np.asarray(figure_handle.bound, dtype=float), figure_handle.initial_value)
+            np.searchsorted(np.asarray(figure_handle.bounds, dtype=float), figure_handle.initial_value)
         )
         near = column[max(next_position - 1, 0) : next_position + 1]
         assert near.min() * (1 - slack) <= size[name] <= near.max() * (1 + slack)
@@ -286,7 +286,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
         payload = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
         assert payload["dots"]["is_private"] == private
-        assert figure.strip_height(payload) == figure.STRIP + private * figure.NOTE
+        assert figure.compute_strip_height(payload) == figure.STRIP + private * figure.NOTE
 
 
 def some_of(counts):

@@ -42,7 +42,7 @@ def test_a_reader_takes_first_choices_and_searches_only_if_asked() -> None:
         yield f"{way} {number} {yield Cached(double, (number,))} {outcome}"
 
     assert read(parts())[-1] == "3 5 10 None"
-    assert read(parts(), search=True)[-1] == "3 5 10 found"
+    assert read(parts(), runs_searches=True)[-1] == "3 5 10 found"
 
 
 def test_parts_in_columns_are_read_and_a_section_may_go_on_after_a_refusal() -> None:

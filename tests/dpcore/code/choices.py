@@ -42,6 +42,15 @@ CHOICE_BY_NAME: dict[str, Choice] = {
     "mean, cap, private counts": make_choice(Quantity.MEAN, max_rows=7, **VALUES),
     "mean, smooth": make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
     "mean, smooth, private counts": make_choice(Quantity.MEAN, threshold=7.3, **VALUES),
+    "mean, cap, Gaussian": make_choice(
+        Quantity.MEAN, max_rows=7, neighbours=REPLACE, noise=GAUSSIAN, delta=1e-6, **VALUES
+    ),
+    "mean, cap, private counts, Gaussian": make_choice(
+        Quantity.MEAN, max_rows=7, noise=GAUSSIAN, delta=1e-6, **VALUES
+    ),
+    "mean, smooth, private counts, Gaussian": make_choice(
+        Quantity.MEAN, threshold=7.3, noise=GAUSSIAN, delta=1e-6, **VALUES
+    ),
     "sum": make_choice(Quantity.SUM, max_total=150.25),
     "sum, both signs": make_choice(Quantity.SUM, max_total=80.5, min_total=-20.0),
     "sum, Gaussian": make_choice(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),

@@ -149,7 +149,9 @@ def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
 def test_a_pair_for_replacing_a_user_says_what_the_library_protects() -> None:
     choice = make_choice(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
     for library in LIBRARIES:
-        assert any("replaced by another" in sentence for sentence in write(choice, library).differences)
+        (sentence,) = [text for text in write(choice, library).differences if "replaced by another" in text]
+        assert "with epsilon = 1.0. " in sentence
+        assert "epsilon = 0.5 draws the noise" in sentence
         assert not any(
             "replaced by another" in sentence
             for sentence in write(CHOICE_BY_NAME["rows per group"], library).differences
@@ -187,7 +189,13 @@ def test_the_noise_of_opendp_does_not_grow_with_the_number_of_rows(
 
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize(
-    "name", ["mean, cap, private counts", "means per group", "means per group, Gaussian"]
+    "name",
+    [
+        "mean, cap, private counts",
+        "mean, cap, private counts, Gaussian",
+        "means per group",
+        "means per group, Gaussian",
+    ],
 )
 def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: str, library: Program) -> None:
     """Its norm is that of the user who moves it most, by brute force over rows and values."""

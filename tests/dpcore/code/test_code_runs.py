@@ -523,7 +523,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
     mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-5))
     training = CHOICE_BY_NAME["classifier"].training
-    by_rule = code_of_training._set_noise(training, mechanism, cell)
+    by_rule = code_of_training._add_noise_settings(training, mechanism, cell)
     quiet = replace(
         by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
     )

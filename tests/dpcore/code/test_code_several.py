@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import sys
 from collections import Counter, defaultdict
@@ -17,14 +18,14 @@ import pytest
 from dpcore.code import LIBRARIES, Quantity, ReleaseShare, Several, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, compute_gaussian_epsilon
 from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.plan import table
 from dpcore.plan.parameters import Budget, PlanParameters, choose_defaults
-from dpcore.plan.solution import allocate_lines, compute_total_amount, make_program
+from dpcore.plan.solution import allocate_lines, make_program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import MODULES, VALUES, make_choice, run_program
 from tests.dpcore.code.files import FURTHER, NASTY
@@ -48,7 +49,7 @@ def events() -> dict[str, list[tuple[str, float]]]:
 def near(plan: Several, name: str, value: float, expected: float, spread: float = 0.0) -> None:
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
     share = next(one for one in plan.releases if one.name == name)
-    amount = Fraction(share.num_parts) * Fraction(plan.total) / 2**20
+    amount = Fraction(share.num_parts) * Fraction(plan.compute_total(Program.OPENDP)) / 2**20
     sensitivity = together.moves(share, plan.noise)
     # A library halves the share of a mean.
     noise = 2.0 * sensitivity / float(amount) * SURE
@@ -73,16 +74,21 @@ def check_totals(plan: Several, released: dict[str, Any]) -> None:
     assert 30.0 < released["mean"] < 60.0
 
 
-@NOISES
-def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind) -> None:
-    plan = together.several(noise, quantile=True)
-    names = run_program(plan, Program.PYTHON)
+@pytest.mark.parametrize(("noise", "quantile"), [(LAPLACE, True), (GAUSSIAN, True), (GAUSSIAN, False)])
+def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind, quantile: bool) -> None:
+    plan = together.several(noise, quantile)
+    names, total = run_program(plan, Program.PYTHON), plan.compute_total(Program.PYTHON)
     check_totals(plan, names["released"])
-    assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
+    if quantile:
+        assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
+    else:
+        # Without a quantile Gaussian noise is accounted for exactly: 1 / sigma^2 adds up.
+        sigma = math.sqrt(0.5 / total)
+        assert compute_gaussian_epsilon(sigma, together.DELTA) == pytest.approx(together.EPSILON, rel=1e-6)
     amount_spent = Fraction(0)
     for share in plan.releases:
         draw, _, loss = names["prepared"][share.name]
-        amount = Fraction(share.num_parts) * Fraction(plan.total) / 2**20
+        amount = Fraction(share.num_parts) * Fraction(total) / 2**20
         # OpenDP's own map, at a sensitivity that is counted by hand.
         at_sensitivity = draw.map(together.moves(share, noise))
         if share.choice.quantity is Quantity.QUANTILE and noise is LAPLACE:
@@ -90,8 +96,8 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
         assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), share.name
         assert loss <= amount
         amount_spent += Fraction(loss)
-    assert amount_spent <= Fraction(plan.total)
-    assert float(amount_spent) == pytest.approx(plan.total, rel=1e-8)
+    assert amount_spent <= Fraction(total)
+    assert float(amount_spent) == pytest.approx(total * plan.num_spent_parts / 2**20, rel=1e-8)
 
 
 @NOISES
@@ -109,14 +115,16 @@ def test_opendp_gives_each_query_its_own_share(
     monkeypatch.setattr(LazyFrameQuery, "release", recorded)
     plan = together.several(noise, quantile=True)
     # Unequal shares, of which one is more than the first: OpenDP would refuse or mix them if queries were built first.
-    released = run_program(plan, Program.OPENDP)["released"]
+    names = run_program(plan, Program.OPENDP)
+    released = names["released"]
     check_totals(plan, released)
     assert VALUES["lower"] <= released["quantile 0.75"] <= VALUES["upper"]
-    for share, of_query in zip(plan.releases, tables, strict=True):
-        amount = share.num_parts * plan.total / 2**20
-        halves = 2.0 if share.choice.quantity is Quantity.MEAN else 1.0
-        unit = halves / amount if noise is LAPLACE else math.sqrt(halves * 0.5 / amount)
-        # In whole steps a sum's bound is 2^30; of a mean around the middle of the range likewise, and of its rows 7.
+    # A mean is a vector of two sums, outside the context.
+    in_context = [share for share in plan.releases if share.choice.quantity is not Quantity.MEAN]
+    for share, of_query in zip(in_context, tables, strict=True):
+        amount = share.num_parts * plan.compute_total(Program.OPENDP) / 2**20
+        unit = 1.0 / amount if noise is LAPLACE else math.sqrt(0.5 / amount)
+        # In whole steps a sum's bound is 2^30.
         steps = {Quantity.SUM: 2**30 / 150.25, Quantity.GROUP_SUMS: 2**30 / 133.5}
         expected = together.moves(share, noise) * steps.get(share.choice.quantity, 1.0)
         if share.choice.quantity is Quantity.QUANTILE:
@@ -124,10 +132,17 @@ def test_opendp_gives_each_query_its_own_share(
             # its noise, so for its epsilon: exponential noise at epsilon, or Gumbel noise at epsilon^2 / 8 of rho.
             epsilon = amount if noise is LAPLACE else math.sqrt(8.0 * amount)
             assert of_query["scale"].to_list() == pytest.approx([2.0 * 4.0 * expected / epsilon], rel=1e-4)
-        elif share.choice.quantity is Quantity.MEAN:
-            assert of_query["scale"].to_list() == pytest.approx([7 * 2**30 * unit, 7 * unit], rel=1e-4)
         else:
             assert of_query["scale"].to_list() == pytest.approx([expected * unit], rel=1e-4)
+            # The errors of the plan are of that noise.
+            drawn = plan.find_noise(share, Program.OPENDP)
+            assert drawn.unit_scale == pytest.approx(unit, rel=1e-8)
+    (mean,) = (share for share in plan.releases if share.choice.quantity is Quantity.MEAN)
+    pair = names["space"], {"scale": names["scale"]}
+    drawn_by = names["dp"].m.make_laplace if noise is LAPLACE else names["dp"].m.make_gaussian
+    loss = drawn_by(*pair[0], **pair[1]).map(together.moves(mean, noise))
+    amount = mean.num_parts * plan.compute_total(Program.OPENDP) / 2**20
+    assert amount * (1.0 - 1e-5) < loss <= amount
 
 
 def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon(folder: Path) -> None:
@@ -152,10 +167,42 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
     for library in (Program.PYTHON, Program.OPENDP):
         names = run_program(plan, library)
-        assert names["TOTAL"] == compute_total_amount(parameters.budget) <= 1.0
+        assert names["TOTAL"] == parameters.budget.total <= 1.0
         each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
         assert composed([least_scale(share) for share in each]) <= 1.0
     assert composed([least_scale(0.1), least_scale(0.2)]) > 0.3  # which is what parts are for
+
+
+@PYTHON_AND_OPENDP
+@NOISES
+def test_every_release_is_told_at_once_with_its_noise(
+    folder: Path,
+    library: Program,
+    noise: NoiseKind,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = together.several(noise, quantile=True)
+    monkeypatch.setattr(sys, "argv", ["plan.py", "--json"])
+    released = run_program(plan, library)["released"]
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["release"]: one["released"] for one in told} == released
+    for share, facts in zip(plan.releases, told, strict=True):
+        deviation, half_width = facts["noise_standard_error"], facts["noise_half_width_95"]
+        if share.choice.quantity is Quantity.QUANTILE:
+            assert deviation is half_width is None
+            continue
+        scale = together.moves(share, noise) * plan.find_noise(share, library).unit_scale
+        real = scale * math.sqrt(noise.unit_variance)
+        if share.choice.quantity is Quantity.MEAN:
+            # To first order both noisy sums move the mean by at most their own size over the rows kept, about 1,229.
+            assert real / 2.0 / 95.0 / 1229.0 < deviation < 1.05 * real / 1229.0
+        elif library is Program.OPENDP and share.choice.quantity not in (Quantity.SUM, Quantity.GROUP_SUMS):
+            assert real**2 - deviation**2 == pytest.approx(1.0 / 12.0, abs=1.0 / 12.0 + 1e-9)
+        else:
+            assert deviation == pytest.approx(real)
+            widths = 1.959964 if noise is GAUSSIAN else math.log(20.0) / math.sqrt(2.0)
+            assert half_width == pytest.approx(widths * deviation, rel=1e-6)
 
 
 def test_a_program_that_would_spend_more_draws_nothing(folder: Path) -> None:
@@ -163,9 +210,10 @@ def test_a_program_that_would_spend_more_draws_nothing(folder: Path) -> None:
     names: dict[str, Any] = {}
     with pytest.raises(SystemExit, match="no epsilon was spent"):
         exec(text.replace('"rows": 65536', '"rows": 165536'), names)
-    assert "released" not in names
+    assert not names["released"]
+    text = write(together.several(GAUSSIAN, quantile=True), Program.PYTHON).text
     with pytest.raises(SystemExit, match="no epsilon was spent"):
-        exec(write(replace(together.several(GAUSSIAN), epsilon=900.0), Program.PYTHON).text, {})
+        exec(text.replace("EPSILON, DELTA = 1000.0", "EPSILON, DELTA = 900.0"), {})
 
 
 @pytest.mark.parametrize("library", [one for one in LIBRARIES if one is not Program.BIGQUERY])
@@ -190,15 +238,14 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
     for library, plan, text in (
         (Program.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
         (Program.TUMULT, ranked, "Tumult finds quantiles"),
-        (Program.PIPELINEDP, together.several(GAUSSIAN), "PipelineDP's accountant"),
-        (Program.BIGQUERY, together.several(), "BigQuery"),
+        (Program.BIGQUERY, ranked, "BigQuery finds quantiles"),
     ):
         program = write(plan, library)
         assert not program.text
         (sentence,) = program.differences
         assert sentence.startswith(text)
-        if library is not Program.BIGQUERY:
-            assert write(together.several(), library).text
+        for noise in NoiseKind:
+            assert write(together.several(noise), library).text
     assert write(ranked, Program.OPENDP).text
     assert write(weighted, Program.PYTHON).text
 
@@ -222,7 +269,7 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
 def test_shares_beyond_the_budget_are_refused() -> None:
     plan = together.several()
     more = (*plan.releases, ReleaseShare("again", plan.releases[0].choice, 2**17))
-    for fields in ({"releases": more}, {"releases": ()}, {"total": 1000.5}, {"total": 0.1}, {"delta": 1e-6}):
+    for fields in ({"releases": more}, {"releases": ()}, {"epsilon": 0.0}, {"delta": 1e-6}):
         with pytest.raises(InvalidInput):
             replace(plan, **fields)
 
@@ -271,6 +318,14 @@ def ill_formed() -> list[tuple[str, str, float]]:
     return [*giant, *rows, ("zero", "c", 5.0), ("zero", "c", -5.0)]
 
 
+def laplace_variance(scale: float, is_whole: bool) -> float:
+    """Of Laplace noise, or of the whole noise P(z) ~ p^|z| at p = e^(-1 / scale), summed term by term."""
+    if not is_whole:
+        return 2.0 * scale**2
+    weights = [math.exp(-z / scale) for z in range(1, math.ceil(40.0 * scale) + 2)]
+    return 2.0 * math.fsum(z * z * w for z, w in enumerate(weights, 1)) / (1.0 + 2.0 * math.fsum(weights))
+
+
 @PYTHON_AND_OPENDP
 def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_its_program(
     library: Program, empty_folder: Path
@@ -314,7 +369,8 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     }
     for name, (expected, cut) in expected_by_line.items():
         scale = sensitivity[name] / of_line[name].amount
-        assert of_line[name].error == pytest.approx(math.hypot(cut, math.sqrt(2.0) * scale), rel=1e-6)
+        variance = laplace_variance(scale, is_whole=library is Program.OPENDP and name != "sum")
+        assert of_line[name].error == pytest.approx(math.sqrt(cut**2 + variance), rel=1e-6)
         assert abs(released[name] - expected) <= scale * SURE + 1.0, name
     # Nothing is cut of the mean. Of its two noisy sums, for the values' distance from the middle and for the rows,
     # each is off by at most SURE scales, with half of the share where the library splits it.
@@ -342,7 +398,8 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
             each = [amount(values) for (_, where), values in in_group.items() if where == group]
             expected = math.fsum(max(-largest, min(one, largest)) for one in each)
             assert abs(value[group] - expected) <= scale * SURE + 1.0, (name, group)
-            squares.append((math.fsum(each) - expected) ** 2 + 2.0 * scale**2)
+            variance = laplace_variance(scale, library is Program.OPENDP and name != "sums per group")
+            squares.append((math.fsum(each) - expected) ** 2 + variance)
         # The page knows of the groups that somebody is in.
         assert line.error == pytest.approx(math.sqrt(math.fsum(squares[:3]) / 3.0), rel=1e-3), name
 
@@ -376,7 +433,7 @@ def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
     names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what", **VALUES}
     capped = make_choice(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
     weighted = make_choice(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
-    together_of = Several((ReleaseShare("mean", capped, 2**20),), 2.0**-10, 2.0**-10)
+    together_of = Several((ReleaseShare("mean", capped, 2**20),), 2.0**-10)
     value = []
     for _ in range(3):
         value.append(run_program(together_of, library)["released"]["mean"])
@@ -388,7 +445,7 @@ def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilo
     import opendp.prelude as dp
 
     for epsilon in (0.1, 1.0, 7.0):
-        rho = compute_total_amount(Budget(epsilon, GAUSSIAN, 1e-6))
+        rho = Budget(epsilon, GAUSSIAN, 1e-6).total
         one = dp.m.make_gaussian(
             dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=math.sqrt(0.5 / rho)
         )

@@ -436,7 +436,11 @@ def test_the_shape_would_see_an_injection() -> None:
         (Quantity.QUANTILE, {"max_rows": 3, "quantiles": (1.0,), **VALUES}, "strictly"),
         (Quantity.COUNT, {"max_rows": 3, "epsilon": 0.0}, "epsilon"),
         (Quantity.COUNT, {"max_rows": 3, "delta": 1.0}, "delta"),
-        (Quantity.MEAN, {"max_rows": 3, "noise": GAUSSIAN, "delta": 1e-6, **VALUES}, "Laplace"),
+        (
+            Quantity.QUANTILE,
+            {"max_rows": 3, "quantiles": (0.5,), "noise": GAUSSIAN, "delta": 1e-6, **VALUES},
+            "Laplace",
+        ),
         (Quantity.COUNT, {"max_rows": 3, "privacy_unit": ()}, "names"),
     ],
 )

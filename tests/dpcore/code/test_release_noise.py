@@ -37,11 +37,22 @@ def run_for_json(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 @pytest.mark.parametrize(
     "name",
-    ["count", "count, Gaussian", "sum", "groups", "groups, Gaussian", "rows per group", "sums per group"],
+    [
+        "mean, cap",
+        "mean, cap, Gaussian",
+        "count",
+        "count, Gaussian",
+        "sum",
+        "groups",
+        "groups, Gaussian",
+        "rows per group",
+        "sums per group",
+    ],
 )
 def test_the_noise_that_is_printed_is_what_opendp_says_of_its_query(name: str, run_for_json: Any) -> None:
     names, printed = run_for_json(name, Program.OPENDP)
     step = names["RANGE"] / names["STEPS"] if "STEPS" in names else 1.0
+    step /= names.get("kept", 1.0)
     summary = names["query"].summarize(alpha=0.05)
     scale = float(summary["scale"][0])
     z = np.arange(-60 * math.ceil(scale), 60 * math.ceil(scale) + 1) if scale < 1e6 else np.array([])

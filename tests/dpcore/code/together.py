@@ -38,12 +38,7 @@ def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fiel
         for name, (choice, num_parts) in RELEASES.items()
         if quantile or name != "quantile 0.75"
     )
-    if noise is NoiseKind.LAPLACE:
-        return Several(plan, EPSILON, EPSILON)
-    # By Bun and Steinke 2016, proposition 1.3, in whole numbers; what OpenDP converts to EPSILON is somewhat more.
-    log = math.log(1.0 / DELTA)
-    rho = math.floor((EPSILON / (math.sqrt(EPSILON + log) + math.sqrt(log))) ** 2)
-    return Several(plan, EPSILON, float(rho), noise, DELTA)
+    return Several(plan, EPSILON, noise, None if noise is NoiseKind.LAPLACE else DELTA)
 
 
 def moves(share: ReleaseShare, noise: NoiseKind) -> float:
@@ -77,7 +72,7 @@ def plan_of(nasty: files.Nasty) -> Several:
         ReleaseShare(name, nasty.make_choice(kind, **bounds), 2**18)
         for name, (kind, bounds) in choice.items()
     ]
-    return Several(tuple(num_parts), files.EPSILON, files.EPSILON)
+    return Several(tuple(num_parts), files.EPSILON)
 
 
 def check_file(nasty: files.Nasty, library: Program, folder: Path) -> None:
@@ -108,13 +103,12 @@ def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
     plan = Several(
         (ReleaseShare("rows", rows, 3 * 2**18), ReleaseShare("sums", sums, 2**18)),
         2.0,
-        2.0 if noise is NoiseKind.LAPLACE else 0.0625,
         noise,
         None if noise is NoiseKind.LAPLACE else DELTA,
     )
     released = run_program(plan, library)["released"]
     for share in plan.releases:
-        amount = share.num_parts / 2**20 * plan.total
+        amount = share.num_parts / 2**20 * plan.compute_total(library)
         scale = moves(share, noise) / (amount if noise is NoiseKind.LAPLACE else math.sqrt(2.0 * amount))
         # The mean of |noise| is b, or sigma sqrt(2 / pi); of 400 draws its deviation is at most 5 % of that.
         expected = scale if noise is NoiseKind.LAPLACE else scale * math.sqrt(2.0 / math.pi)

@@ -42,7 +42,10 @@ def test_variances_are_those_of_the_covariance_matrix():
 
 
 def numbers_of(answer) -> list[float]:
-    return [float(number) for number in re.findall(r"(\d+\.\d+) times", answer.facts[noise_error.NAME])]
+    return [
+        float(number)
+        for number in re.findall(r"(\d+\.\d+) times", answer.facts[noise_error.ASSUMPTION_LABEL])
+    ]
 
 
 def test_pages_say_the_figure_of_their_rows():
@@ -89,6 +92,6 @@ def test_regression_says_by_how_much_the_best_weights_err_more():
     estimate, rho = answer.solution.best_estimate, noise_error.ASSUMED_SHARE
     by_user = sum(((estimate.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
     effect = 1.0 - rho + rho * by_user / (estimate.matrix**2).sum()
-    (error,) = re.findall(r"standard error is ([\d.]*\d)", answer.facts[noise_error.NAME])
+    (error,) = re.findall(r"standard error is ([\d.]*\d)", answer.facts[noise_error.ASSUMPTION_LABEL])
     expected = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
     assert float(error) == pytest.approx(expected, rel=5e-3)

@@ -22,7 +22,7 @@ def test_a_smooth_valley() -> None:
     solution = minimise(
         make_split(lambda x: 4.0 / x, lambda x: x), 0.01, 1e4, is_integer=False, tolerance=1e-8
     )
-    assert solution.argument == pytest.approx(2.0, rel=1e-3)
+    assert solution.minimiser == pytest.approx(2.0, rel=1e-3)
     assert solution.value == pytest.approx(4.0, rel=1e-8)
     assert solution.value * (1 - 1e-8) <= solution.lower_bound <= 4.0
     assert not solution.stop_reason
@@ -37,7 +37,7 @@ def test_a_minimum_at_a_kink_is_reported_there_and_a_smooth_one_where_it_is(
     function = make_split(lambda x: np.maximum(kink - x, 0.0), lambda x: slope * x)
     solution = minimise(function, 1e-3, 1e5, is_integer=False, tolerance=1e-6)
     refined = move_to_kink(function, solution, lambda x: np.array([kink / 2.0, kink, kink * 2.0]), 1e-3, 1e5)
-    assert refined.argument == kink
+    assert refined.minimiser == kink
     assert refined.value == pytest.approx(slope * kink, rel=1e-15)
     assert refined.lower_bound == solution.lower_bound <= refined.value <= solution.value
     # k/x + x/k has its smooth minimum 2 at k; kinks beside it, though within the search's tolerance, are higher.
@@ -45,7 +45,7 @@ def test_a_minimum_at_a_kink_is_reported_there_and_a_smooth_one_where_it_is(
     solution = minimise(function, 1e-3, 1e5, is_integer=False, tolerance=1e-6)
     kinks = np.array([kink * (1 - 1e-5), kink * (1 + 1e-5)])
     refined = move_to_kink(function, solution, lambda x: kinks, 1e-3, 1e5)
-    assert refined.argument == pytest.approx(kink, rel=1e-6)
+    assert refined.minimiser == pytest.approx(kink, rel=1e-6)
     assert refined.value == pytest.approx(2.0, rel=1e-14)
 
 
@@ -62,13 +62,13 @@ def test_two_valleys_and_whole_numbers_against_all_of_them() -> None:
     everything = np.arange(1.0, 5001.0)
     best = float(np.min(falling(everything) + rising(everything)))
     solution = minimise(make_split(falling, rising), 1.0, 5000.0, is_integer=True, tolerance=1e-9)
-    assert (solution.argument, solution.value) == (700.0, best)
+    assert (solution.minimiser, solution.value) == (700.0, best)
     assert solution.lower_bound == pytest.approx(best, rel=1e-9)
 
 
 def test_one_point_only() -> None:
     solution = minimise(make_split(lambda x: 1.0 / x, lambda x: x), 3.0, 3.0, is_integer=True, tolerance=1e-6)
-    assert (solution.argument, solution.lower_bound) == (3.0, solution.value)
+    assert (solution.minimiser, solution.lower_bound) == (3.0, solution.value)
 
 
 def test_a_stopped_search_still_bounds_from_below() -> None:
@@ -106,7 +106,7 @@ def test_the_limit_on_points_holds_on_a_plateau() -> None:
 def test_infinite_where_nothing_is_promised() -> None:
     falling = lambda x: np.where(x < 3.0, np.inf, 1.0 / x)  # noqa: E731
     solution = minimise(make_split(falling, lambda x: x), 1.0, 100.0, is_integer=False, tolerance=1e-6)
-    assert solution.argument == pytest.approx(3.0, rel=1e-5)
+    assert solution.minimiser == pytest.approx(3.0, rel=1e-5)
     assert math.isfinite(solution.lower_bound)
     # The bound does not know that the jump is approached from above: it proves the value at the jump.
     assert solution.lower_bound <= 3.0 + 1.0 / 3.0 <= solution.value * (1 + 1e-12)

@@ -34,7 +34,7 @@ class Outer:
     is_public: bool = False
 
 
-CODEC = Codec(max_text=5, max_entries=2, integers=(0, 20))
+CODEC = Codec(max_text=5, max_entries=2, integer_range=(0, 20))
 FULL = Outer("a", Colour.RED, ("b", 0.1), (Inner(1), Inner(2, "")), 0.5, True)
 JSON = {
     "name": "a",

@@ -12,7 +12,7 @@ from dpcore.common.parameters import (
     Parameters,
     check_shared,
     describe,
-    fields_beside_data,
+    list_fields_beside_data,
     of_data,
     public,
 )
@@ -63,8 +63,8 @@ def test_a_field_that_goes_with_a_choice():
         "The number of edges must be a whole number between 3 and 6; got 7."
     ]
     assert Order(1.0, shape=Shape.OWN, edges=5).edges == 5
-    assert Order(1.0).unused == ("edges",)
-    assert Order(1.0, shape=Shape.OWN, edges=5).unused == ()
+    assert Order(1.0).unused_names == ("edges",)
+    assert Order(1.0, shape=Shape.OWN, edges=5).unused_names == ()
 
 
 def test_links_and_keys_of_answers():
@@ -78,7 +78,7 @@ def test_links_and_keys_of_answers():
         "note": "blue",
     }
     assert from_fields(Order, to_fields(order)) == order
-    assert fields_beside_data(Order) == ("note",)
+    assert list_fields_beside_data(Order) == ("note",)
     assert order.about_data == Order(0.5, count=2, shape=Shape.OWN, edges=5)
     with pytest.raises(InvalidInput, match="Note cannot be read"):
         from_fields(Order, {"epsilon": "1", "note": "x" * 201})

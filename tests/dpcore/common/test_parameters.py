@@ -199,6 +199,6 @@ def test_a_link_full_of_bad_fields_is_done_with_soon():
     texts = {one.name: "-1" for one in fields(MultitaskParameters)}
     parsed, bad, problems = read_good_fields(MultitaskParameters, texts, STAND_IN)
     # The settings of the generator do not apply, so that nobody looks at them until they do.
-    assert parsed.without(*parsed.unused) == MultitaskParameters(1.0)
-    assert len(bad) == len(texts) - sum(getattr(parsed, name) == -1 for name in parsed.unused)
+    assert parsed.without(*parsed.unused_names) == MultitaskParameters(1.0)
+    assert len(bad) == len(texts) - sum(getattr(parsed, name) == -1 for name in parsed.unused_names)
     assert len(problems) >= 10

@@ -29,7 +29,7 @@ from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime, compute_regime_map, find_regime
 
 DRAWS = 10_000
-ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).collaborate()
+ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).build_collaboration()
 
 
 def draw_owners(seed: int, **fixed: object) -> Collaboration:
@@ -123,7 +123,7 @@ def test_collapses_to_simpler_settings() -> None:
     expected = (
         s
         * np.sqrt(draws.count_noisy_parameters(ProtectedPart.FULL))
-        / draws.all_records
+        / draws.num_all_records
         * draws.privacy_constant
     )
     np.testing.assert_allclose(
@@ -330,13 +330,15 @@ def test_capped_owners_are_summed_one_by_one() -> None:
     histogram = ContributionHistogram.from_counts(counts)
     for cap in (1.0, 4.0, 21.0, 1e9):
         kept_records = np.minimum(counts, cap)
-        collaboration = regimes.cap_owners(histogram, cap, ISSUE, protects_owner=True)
+        collaboration = regimes.build_capped_collaboration(histogram, cap, ISSUE, protects_owner=True)
         weights = kept_records / kept_records.sum()
         mean_alone = float(np.sum(weights / np.sqrt(counts)))
         assert float(bound_alone(collaboration)) == pytest.approx(mean_alone, rel=1e-12)
-        assert float(collaboration.all_records) == pytest.approx(kept_records.sum(), rel=1e-12)
+        assert float(collaboration.num_all_records) == pytest.approx(kept_records.sum(), rel=1e-12)
         assert collaboration.records_per_unit == cap
-    equal = regimes.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, protects_owner=False)
+    equal = regimes.build_capped_collaboration(
+        ContributionHistogram([50], [37]), 50.0, ISSUE, protects_owner=False
+    )
     assert float(equal.evenness) == pytest.approx(1.0)
     assert float(bound_alone(equal)) == pytest.approx(float(bound_alone(ISSUE.replace(records=50.0))))
 
@@ -384,11 +386,14 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_units_of_protection() -> None:
-    user = OwnersParameters(1.0, records=100, unit=Unit.USER, records_per_user=5.0).collaborate()
-    assert (user.records_per_unit, OwnersParameters(1.0, unit=Unit.OWNER).collaborate().records_per_unit) == (
+    user = OwnersParameters(1.0, records=100, unit=Unit.USER, records_per_user=5.0).build_collaboration()
+    assert (
+        user.records_per_unit,
+        OwnersParameters(1.0, unit=Unit.OWNER).build_collaboration().records_per_unit,
+    ) == (
         5.0,
         100.0,
     )
     data = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.USER, records_per_user=50.0)
     with pytest.raises(InvalidInput, match="largest owner"):
-        data.collaborate_on_histogram(ContributionHistogram([3], [2]))
+        data.build_collaboration_of_histogram(ContributionHistogram([3], [2]))

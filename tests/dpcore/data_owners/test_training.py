@@ -188,7 +188,7 @@ def release_leanings(present: bool, unit_size: int, noise: float, seed: int) -> 
     options = TrainingOptions(steps=STEPS, clip=CANARY, rate=0.1)
     rng = np.random.default_rng(seed)
     releases = [
-        fit_shared(units_padded, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group=noise)
+        fit_shared(units_padded, 5, 1.0, 1e-5, rng, options, unit_records=unit_size, group_size=noise)
         for _ in range(RUNS)
     ]
     return np.array([w[1, 0] - w[0, 0] for w in releases])
@@ -317,7 +317,7 @@ def test_users_are_stretches_of_an_owner_s_records() -> None:
     assert codes.tolist() == [1, 0, 1, 2, 0, 2, 3]
     assert assign_units(Study((2,), (1.0,), unit=Unit.OWNER), owners, 2)[1] == 2
     assert assign_units(Study((2,), (1.0,)), owners, 2)[1] == 7
-    grouped = Study((2,), (1.0,), unit=Unit.USER, records_per_user=2, by_group=True)
+    grouped = Study((2,), (1.0,), unit=Unit.USER, records_per_user=2, uses_group_privacy=True)
     assert assign_units(grouped, owners, 2)[1] == 7
 
 

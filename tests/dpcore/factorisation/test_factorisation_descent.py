@@ -14,7 +14,7 @@ from dpcore.factorisation.fit import (
     GradientSteps,
     clip_user_vectors,
     descend,
-    expect_weights,
+    estimate_weight_sums,
     fit_private,
     solve_noisy_items,
     sum_gradients,
@@ -89,7 +89,7 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, user_bound=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])
-    matrices = sums.unfold() + SETTINGS.item_ridge * np.eye(3)
+    matrices = sums.unfold_matrices() + SETTINGS.item_ridge * np.eye(3)
     expected = np.linalg.solve(matrices, (sums.vectors + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
     assert gradients == pytest.approx(expected, abs=1e-3)
     assert gradients == pytest.approx(solve_noisy_items(sums, SETTINGS, RANGE), abs=0.1)
@@ -97,11 +97,11 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
 
 def test_expected_weights_are_the_counts_where_items_are_alike() -> None:
     equal_counts = np.full(7, 30.0)
-    assert expect_weights(equal_counts, 0.5) == pytest.approx(equal_counts)
+    assert estimate_weight_sums(equal_counts, 0.5) == pytest.approx(equal_counts)
     counts = np.array([1.0, 10.0, 100.0])
-    assert expect_weights(counts, 0.0) == pytest.approx(counts)
+    assert estimate_weight_sums(counts, 0.0) == pytest.approx(counts)
     # n omega^2 summed is what n summed is.
-    weights = expect_weights(counts, 0.25) / counts
+    weights = estimate_weight_sums(counts, 0.25) / counts
     assert np.sum(counts * weights**2) == pytest.approx(counts.sum())
 
 
@@ -118,11 +118,11 @@ def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
     study = RatingStudy((0.1, 1e3), 1e-5, settings, max_items=20, repeats=1, steps=steps, with_recall=False)
     result = run(generated, study)
     for model_kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
-        errors = result.summarise(model_kind).mean[:, 0]
+        errors = result.summarise(model_kind).means[:, 0]
         assert errors[1] < errors[0]
         # With hardly any noise, at least the items' levels are learned.
-        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).mean[1, 0] + 0.02
+        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).means[1, 0] + 0.02
     without_steps = run(generated, replace(study, steps=None))
     assert not np.array_equal(
-        without_steps.summarise(ModelKind.TAIL).mean, result.summarise(ModelKind.TAIL).mean
+        without_steps.summarise(ModelKind.TAIL).means, result.summarise(ModelKind.TAIL).means
     )

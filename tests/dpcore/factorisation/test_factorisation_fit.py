@@ -16,7 +16,14 @@ from dpcore.factorisation.fit import (
     solve_noisy_items,
     sum_over_users,
 )
-from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
+from dpcore.factorisation.model import (
+    FactorModel,
+    FactorSettings,
+    LeastSquaresSums,
+    RatingRange,
+    solve_rows,
+    solve_users,
+)
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings, assign_buckets
 from dpcore.factorisation.study import measure
 from tests.dpcore.factorisation.conftest import table
@@ -118,7 +125,7 @@ def test_without_noise_the_private_solution_is_ridge_around_the_mean() -> None:
     result = solve_noisy_items(sums, settings, RANGE)
     mean = ratings.values.mean() - RANGE.midpoint
     start = np.array([mean / settings.offset, 0.0, 0.0])
-    shifted = Sums(sums.matrices, sums.vectors - sums.unfold() @ start)
+    shifted = LeastSquaresSums(sums.matrices, sums.vectors - sums.unfold_matrices() @ start)
     assert result == pytest.approx(start + solve_rows(shifted, 2.0), abs=1e-9)
 
 
@@ -132,7 +139,7 @@ def test_an_item_that_nobody_rated_gets_the_overall_mean() -> None:
 
 
 def test_noise_has_the_size_that_is_said() -> None:
-    sums = Sums(np.zeros((4_000, 10)), np.zeros((4_000, 4)))
+    sums = LeastSquaresSums(np.zeros((4_000, 10)), np.zeros((4_000, 4)))
     noisy_sums = add_noise(sums, 3.0, 2.0, np.random.default_rng(1))
     less = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.9)
     assert less.matrices == pytest.approx(matrix_sensitivity(0.9) * noisy_sums.matrices)
@@ -200,7 +207,7 @@ def test_weights_enter_both_sums() -> None:
     for item in range(12):
         at = ratings.items == item
         x, y = users[ratings.graph.users[at]], ratings.values[at] - RANGE.midpoint
-        assert sums.unfold()[item] == pytest.approx((weights[at, None] * x).T @ x)
+        assert sums.unfold_matrices()[item] == pytest.approx((weights[at, None] * x).T @ x)
         assert sums.vectors[item] == pytest.approx((weights[at] * y) @ x)
 
 

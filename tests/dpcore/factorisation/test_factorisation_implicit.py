@@ -12,7 +12,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import allocation, implicit
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
-from dpcore.factorisation.model import Sums
+from dpcore.factorisation.model import LeastSquaresSums
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 from dpcore.factorisation.studies import CHOICE_KINDS, ChoiceStudy
 from dpcore.factorisation.study import ModelKind, run
@@ -83,7 +83,7 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
         "matrices": np.sum((all_sums.item_sums.matrices - other_sums.item_sums.matrices) ** 2) / k,
         "vectors": np.sum((all_sums.item_sums.vectors - other_sums.item_sums.vectors) ** 2) / k,
         # The Gram matrix has every user in it, whatever their weights: it moves by 1, and is paid for as 1.
-        "gram": np.sum((all_sums.gram - other_sums.gram) ** 2),
+        "gram": np.sum((all_sums.gram_triangle - other_sums.gram_triangle) ** 2),
     }
     assert all(np.isfinite(value) and value <= 1.0 + 1e-9 for value in differences.values()), differences
 
@@ -97,13 +97,15 @@ def test_what_is_declared_is_reached() -> None:
         sums = implicit.sum_over_users(ratings, weighted, np.ones((5, 1)), settings)
         assert np.sum(sums.item_sums.matrices**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.item_sums.vectors**2) == pytest.approx(5.0, rel=1e-5)
-        assert np.sum(sums.gram**2) == pytest.approx(1.0)
+        assert np.sum(sums.gram_triangle**2) == pytest.approx(1.0)
 
 
 def test_without_the_gram_matrix_the_account_would_be_short() -> None:
     """The audit finds what is not paid for: with k = 1, a user's movement of all releases is 3 T, not 2 T."""
     target, sweeps = PrivacyTarget(1.0, 1e-5), 2
-    paid, unpaid = (Spending.from_target(target, 0.1, sweeps, 1, unit_releases=number) for number in (1, 0))
+    paid, unpaid = (
+        Spending.from_target(target, 0.1, sweeps, 1, unit_releases_per_sweep=number) for number in (1, 0)
+    )
     for spending, keeps in ((paid, True), (unpaid, False)):
         differences = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
         assert (compute_epsilon(differences / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
@@ -114,7 +116,7 @@ def test_the_budget_by_another_accountant() -> None:
     from dp_accounting.pld import pld_privacy_accountant
 
     k, sweeps = 3, 2
-    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, unit_releases=1)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, unit_releases_per_sweep=1)
     events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
     events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
     events += [dp_event.GaussianDpEvent(spending.noise)] * sweeps
@@ -133,10 +135,10 @@ def test_items_are_solved_from_what_was_released_alone(
     rng = np.random.default_rng(3)
     counts = 1.0 + 20.0 * rng.random(12)
     sums_released = [
-        ImplicitSums(Sums(rng.normal(size=(12, 6)), rng.normal(size=(12, 3))), rng.normal(size=6))
+        ImplicitSums(LeastSquaresSums(rng.normal(size=(12, 6)), rng.normal(size=(12, 3))), rng.normal(size=6))
         for _ in range(2)
     ]
-    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, unit_releases=1)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, unit_releases_per_sweep=1)
     found = []
     for seed in (1, 2):
         remaining = iter(sums_released)
@@ -152,7 +154,7 @@ def test_a_budget_for_something_else_is_refused() -> None:
     target = PrivacyTarget(1.0, 1e-5)
     for wrong in (
         Spending.from_target(target, 0.1, 2, 4),
-        Spending.from_target(target, 0.0, 2, 4, unit_releases=1),
+        Spending.from_target(target, 0.0, 2, 4, unit_releases_per_sweep=1),
     ):
         with pytest.raises(InvalidInput):
             implicit.fit_private(ratings, SETTINGS, Scheme.UNIFORM, wrong)
@@ -202,7 +204,7 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     assert np.isfinite(result.recall[..., 0]).all()
     assert progress_shares == sorted(progress_shares)
     assert progress_shares[-1] == 1.0
-    mean = {model_kind: result.summarise(model_kind, "recall").mean[:, 0] for model_kind in CHOICE_KINDS}
+    mean = {model_kind: result.summarise(model_kind, "recall").means[:, 0] for model_kind in CHOICE_KINDS}
     # Taste is there, and is found: without privacy, and with hardly any noise.
     assert mean[ModelKind.NO_PRIVACY][0] > 1.2 * mean[ModelKind.POPULAR][0]
     assert mean[ModelKind.ADAPTIVE][1] > 1.2 * mean[ModelKind.POPULAR][0]
@@ -210,5 +212,5 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     # With hardly any budget, nothing is left of it.
     assert mean[ModelKind.ADAPTIVE][0] < 0.8 * mean[ModelKind.ADAPTIVE][1]
     single_model = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
-    repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").mean
+    repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").means
     assert repeated[0, 0] == mean[ModelKind.ADAPTIVE][1]

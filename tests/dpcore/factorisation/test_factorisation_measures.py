@@ -99,10 +99,10 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
     assert np.array_equal(repeated.rmse, result.rmse)
     for model_kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY):
         assert np.ptp(result.list_runs(model_kind)[:, :, 0], axis=0) == pytest.approx(0.0)
-    private = result.summarise(ModelKind.PRIVATE_MEAN).mean
+    private = result.summarise(ModelKind.PRIVATE_MEAN).means
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
-    assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN).mean[1, 0], abs=0.02)
+    assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN).means[1, 0], abs=0.02)
     assert (ModelKind.NO_PRIVACY, 0.0) in result.models
     assert (ModelKind.TAIL, 1.0) in result.models
 
@@ -112,9 +112,9 @@ def test_differences_are_paired_by_seed(result: StudyResult) -> None:
     adaptive_runs, uniform_runs = (
         result.list_runs(model_kind) for model_kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM)
     )
-    assert difference.mean == pytest.approx((adaptive_runs - uniform_runs).mean(axis=1))
+    assert difference.means == pytest.approx((adaptive_runs - uniform_runs).mean(axis=1))
     # Two seeds: half the interval is t = 12.706 times half the distance of the two differences.
-    assert difference.half_width == pytest.approx(
+    assert difference.half_widths == pytest.approx(
         12.706 * np.abs(np.diff(adaptive_runs - uniform_runs, axis=1)[:, 0]) / 2.0, rel=1e-3
     )
 
@@ -173,8 +173,8 @@ def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
         fitted = studies.fit_private_item_means(ratings, RANGE, spending, 0.0)
     noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise
     assert fitted.settings.item_ridge == pytest.approx(5.0 + RIDGE_TO_NOISE * noise)
-    equal_weights = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
+    equal_weights = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).means[0, 0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(studies, "EQUAL_WEIGHTS_BELOW", 0.1)
-        by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
+        by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).means[0, 0]
     assert equal_weights < by_counts - 0.003

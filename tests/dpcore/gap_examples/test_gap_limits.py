@@ -7,11 +7,11 @@ from scipy.optimize import differential_evolution
 from dpcore.common.checks import InvalidInput
 from dpcore.gap_examples.compare import compare
 from dpcore.gap_examples.two_groups import (
-    fine_cap_limit,
-    supremum,
-    two_group_problem,
-    whole_cap_limit,
-    worst_noise,
+    build_two_group_problem,
+    compute_integer_cap_limit,
+    compute_real_cap_limit,
+    compute_supremum,
+    find_worst_noise,
 )
 
 CAPS = np.arange(1.0, 3001.0)
@@ -28,15 +28,15 @@ def brute_limit(p: float, t: float) -> float:
 @pytest.mark.parametrize("p", [0.05, 0.2, 1 / 3, 0.4, 0.456, 0.5, 0.7, 0.95])
 @pytest.mark.parametrize("t", [0.02, 0.2, 0.44, 0.6, 0.9, 3.0])
 def test_whole_cap_limit_is_that_of_brute_force(p: float, t: float) -> None:
-    assert float(whole_cap_limit(p, t).ratio) == pytest.approx(brute_limit(p, t), rel=1e-6)
+    assert float(compute_integer_cap_limit(p, t).ratio) == pytest.approx(brute_limit(p, t), rel=1e-6)
 
 
 def test_the_issue_values_at_the_papers_noise() -> None:
-    limits = whole_cap_limit([0.5, 0.4])
+    limits = compute_integer_cap_limit([0.5, 0.4])
     assert limits.ratio == pytest.approx([1.5, 25 / 16], rel=1e-14)
     assert limits.cap.tolist() == [1.0, 2.0]
     shares = np.linspace(0.0, 1.0, 10001)
-    curve = whole_cap_limit(shares).ratio
+    curve = compute_integer_cap_limit(shares).ratio
     assert curve.max() == pytest.approx(25 / 16, rel=1e-12)
     assert shares[curve.argmax()] == pytest.approx(0.4)
     assert curve[[0, -1]] == pytest.approx([1.0, 1.0])
@@ -47,7 +47,7 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
     q = 1.0 - p
     x = np.geomspace(1.0, 1e9, 400001)
     smallest = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
-    limit = fine_cap_limit(p)
+    limit = compute_real_cap_limit(p)
     assert float(limit.ratio) == pytest.approx(smallest, rel=1e-8)
     if np.isfinite(limit.cap):
         cap = float(limit.cap)
@@ -56,7 +56,7 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
 
 def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
     shares = np.linspace(0.0, 1.0, 10001)
-    curve = fine_cap_limit(shares).ratio
+    curve = compute_real_cap_limit(shares).ratio
     assert np.abs(np.diff(curve)).max() < 3e-4
     assert (curve.max(), shares[curve.argmax()]) == pytest.approx((25 / 16, 0.4))
 
@@ -64,8 +64,8 @@ def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
 @pytest.mark.parametrize(("light", "heavy"), [(1, 3), (3, 7), (2, 3), (1, 1), (7, 3)])
 def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, heavy: int) -> None:
     sizes = [2, 3, 4, 6, 10, 30, 100, 10**3, 10**4, 10**6, 10**9]
-    ratios = [compare(two_group_problem(light, heavy, r)).ratio for r in sizes]
-    limit = float(whole_cap_limit(light / (light + heavy)).ratio)
+    ratios = [compare(build_two_group_problem(light, heavy, r)).ratio for r in sizes]
+    limit = float(compute_integer_cap_limit(light / (light + heavy)).ratio)
     assert np.all(np.diff(ratios) >= -1e-12)
     assert ratios[-1] == pytest.approx(limit, rel=1e-6)
     assert ratios[-1] <= limit * (1.0 + 1e-12)
@@ -73,13 +73,13 @@ def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, h
 
 @pytest.mark.parametrize(("light", "heavy"), [(1, 4), (3, 7), (2, 3), (9, 11), (7, 3)])
 def test_integer_instances_approach_the_fine_cap_limit(light: int, heavy: int) -> None:
-    limit = float(fine_cap_limit(light / (light + heavy)).ratio)
-    problem = two_group_problem(light, heavy, heavy_size=10**11, light_size=10**5)
+    limit = float(compute_real_cap_limit(light / (light + heavy)).ratio)
+    problem = build_two_group_problem(light, heavy, heavy_size=10**11, light_size=10**5)
     assert compare(problem).ratio == pytest.approx(limit, rel=1e-4)
 
 
 def test_the_supremum_is_where_a_global_search_over_both_parameters_ends() -> None:
-    top = supremum()
+    top = compute_supremum()
     search = differential_evolution(
         lambda x: -brute_small(x[0], x[1]), [(0.02, 0.98), (0.02, 3.0)], seed=1, tol=1e-10
     )
@@ -97,7 +97,7 @@ def brute_small(p: float, t: float) -> float:
 
 
 def test_the_supremum_to_the_printed_digits_and_its_defining_equations() -> None:
-    top = supremum()
+    top = compute_supremum()
     assert round(top.ratio, 5) == 1.56493
     assert (round(top.light_share, 6), round(top.noise_per_user, 6)) == (0.456214, 0.4362)
     p, t = top.light_share, top.noise_per_user
@@ -106,14 +106,14 @@ def test_the_supremum_to_the_printed_digits_and_its_defining_equations() -> None
     assert caps[1] == pytest.approx(caps[2], rel=1e-12)
     assert caps[1] == pytest.approx(top.ratio, rel=1e-12)
     assert min(caps[0], caps[3]) > top.ratio * 1.001
-    assert float(whole_cap_limit(p, t).ratio) == pytest.approx(top.ratio, rel=1e-12)
+    assert float(compute_integer_cap_limit(p, t).ratio) == pytest.approx(top.ratio, rel=1e-12)
 
 
 def test_no_point_of_a_fine_grid_exceeds_the_supremum() -> None:
     p = np.linspace(0.0, 1.0, 1001)[:, None]
     t = np.geomspace(1e-3, 30.0, 2001)[None, :]
-    limit = whole_cap_limit(p, t).ratio
-    assert limit.max() <= supremum().ratio
+    limit = compute_integer_cap_limit(p, t).ratio
+    assert limit.max() <= compute_supremum().ratio
     assert limit.min() >= 1.0 - 1e-12
     # docs/gap.md, case t >= q: the largest there is that of (3 - q) / (3 - 4 q + 2 q^2 + q^3).
     q = np.linspace(0.56, 0.6, 100_001)
@@ -129,12 +129,12 @@ def test_docs_step_ties_of_larger_caps_are_lower(k: int) -> None:
     threshold = w * (k / (w + k) + (k + 1) / (w + k + 1))
     tied = (w + threshold) * (1.0 / (w + k) + k**2 / (threshold * (w + k) ** 2))
     allowed = tied[threshold >= 1.0]
-    top = supremum().ratio
+    top = compute_supremum().ratio
     assert allowed.max() == pytest.approx(top, rel=1e-7) if k == 2 else allowed.max() < top - 5e-4
 
 
 def test_the_quoted_integer_instance_by_brute_force() -> None:
-    problem = supremum().problem()
+    problem = compute_supremum().problem()
     assert problem.histogram.sizes.tolist() == [1, 10**6]
     assert problem.histogram.users.tolist() == [26, 31]
     rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance
@@ -150,31 +150,33 @@ def test_the_quoted_integer_instance_by_brute_force() -> None:
 
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match=r"(?i)light_share"):
-        whole_cap_limit([0.5, 1.2])
+        compute_integer_cap_limit([0.5, 1.2])
     with pytest.raises(InvalidInput, match=r"(?i)noise_per_user"):
-        whole_cap_limit(0.5, [0.0, 1.0])
+        compute_integer_cap_limit(0.5, [0.0, 1.0])
     with pytest.raises(InvalidInput, match=r"(?i)heavy_size must be above"):
-        two_group_problem(1, 1, heavy_size=3, light_size=3)
+        build_two_group_problem(1, 1, heavy_size=3, light_size=3)
     with pytest.raises(InvalidInput) as refused:
-        two_group_problem(0, 1, heavy_size=0, noise_ratio=-1.0)
+        build_two_group_problem(0, 1, heavy_size=0, noise_ratio=-1.0)
     assert len(refused.value.problems) == 3
 
 
 @pytest.mark.parametrize("p", [0.02, 0.15, 0.34, 0.4562, 0.5, 0.6, 0.75, 0.9, 0.985])
 def test_worst_noise_is_that_of_a_fine_grid(p: float) -> None:
-    worst = worst_noise(p)
+    worst = find_worst_noise(p)
     grid = np.geomspace(1e-4, 50.0, 100_001)
-    on_grid = whole_cap_limit(p, grid).ratio.max()
+    on_grid = compute_integer_cap_limit(p, grid).ratio.max()
     # The ratio changes by less than its argument's relative step, 1.3e-4, and no grid point may beat the worst.
     assert -1e-7 < float(worst.ratio) - on_grid < 2e-4
-    assert float(whole_cap_limit(p, float(worst.noise_per_user)).ratio) == pytest.approx(float(worst.ratio))
+    assert float(compute_integer_cap_limit(p, float(worst.noise_per_user)).ratio) == pytest.approx(
+        float(worst.ratio)
+    )
 
 
 def test_worst_noise_peaks_at_the_supremum() -> None:
-    best = supremum()
-    worst = worst_noise(best.light_share)
+    best = compute_supremum()
+    worst = find_worst_noise(best.light_share)
     assert float(worst.ratio) == pytest.approx(best.ratio, rel=1e-12)
     assert float(worst.noise_per_user) == pytest.approx(best.noise_per_user)
-    assert worst_noise(np.linspace(0.001, 0.999, 999)).ratio.max() < best.ratio
+    assert find_worst_noise(np.linspace(0.001, 0.999, 999)).ratio.max() < best.ratio
     with pytest.raises(InvalidInput, match=r"(?i)strictly between"):
-        worst_noise([0.5, 1.0])
+        find_worst_noise([0.5, 1.0])

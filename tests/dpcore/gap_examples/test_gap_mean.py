@@ -15,17 +15,17 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.gap_examples.compare import (
     PAPER_BOUND,
     build_problem_of_noise_ratio,
+    carry_out_fourfold_proof,
     compare,
-    fourfold_proof,
-    variance_ratios,
+    compute_variance_ratios,
 )
 from dpcore.gap_examples.two_groups import (
     REAL_CAPS_SUPREMUM,
     ROUNDING_BOUND,
-    dominate,
-    supremum,
-    theorem_2,
-    theorem_2_problem,
+    build_theorem_2_problem,
+    compute_supremum,
+    compute_theorem_2,
+    find_dominating_groups,
 )
 
 ROUNDING = 1e-9
@@ -55,7 +55,7 @@ def brute_cap(sizes: list[int], users: list[int], rho: float) -> float:
 
 @pytest.mark.parametrize("g", [1, 2, 10, 100, 1000])
 def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
-    truth, comparison = theorem_2(g), compare(theorem_2_problem(g))
+    truth, comparison = compute_theorem_2(g), compare(build_theorem_2_problem(g))
     assert comparison.noise_ratio == pytest.approx(g, rel=1e-12)
     # The paper's instance in fractions: v(1), each user weighing 1 / (2 g), and v'(h) with n_h = g + g h.
     by_hand = g * Fraction(1, 2 * g) ** 2 + g * g * Fraction(1, 2 * g * g) ** 2 + g * Fraction(1, 2 * g) ** 2
@@ -75,7 +75,7 @@ def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
 @given(instances(10**6, 10**6))
 def test_every_ratio_lies_between_one_and_the_supremum(instance: tuple[list[int], list[int], float]) -> None:
     comparison = compare(problem_of(*instance))
-    assert 1.0 - ROUNDING <= comparison.ratio <= supremum().ratio * (1.0 + ROUNDING)
+    assert 1.0 - ROUNDING <= comparison.ratio <= compute_supremum().ratio * (1.0 + ROUNDING)
     assert comparison.ratio_at_least <= comparison.ratio * (1.0 + ROUNDING)
     assert comparison.ratio <= comparison.ratio_at_most * (1.0 + ROUNDING)
 
@@ -100,10 +100,10 @@ def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int
 @given(instances(10**6, 10**6))
 def test_the_papers_construction_costs_at_most_four(instance: tuple[list[int], list[int], float]) -> None:
     comparison = compare(problem_of(*instance))
-    proof = fourfold_proof(comparison)
+    proof = carry_out_fourfold_proof(comparison)
     assert comparison.ratio * (1.0 - ROUNDING) <= proof.ratio <= PAPER_BOUND * (1.0 + ROUNDING)
     assert proof.privacy_factor <= 4.0 * (1.0 + ROUNDING)
-    assert proof.sampling_factor <= (2.0 if proof.case == 1 else 4.0) * (1.0 + ROUNDING)
+    assert proof.sampling_factor <= (2.0 if proof.case_number == 1 else 4.0) * (1.0 + ROUNDING)
     assert instance[0][0] <= proof.max_contributions <= instance[0][-1]
 
 
@@ -111,7 +111,7 @@ def test_the_papers_construction_costs_at_most_four(instance: tuple[list[int], l
 @given(instances(60, 12))
 def test_the_papers_construction_user_by_user(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, _rho = instance
-    proof = fourfold_proof(compare(problem_of(*instance)))
+    proof = carry_out_fourfold_proof(compare(problem_of(*instance)))
     each = sorted(s for s, u in zip(sizes, users, strict=True) for _ in range(u))
     p = sum(s <= proof.threshold for s in each)
     rows = sum(each[:p])
@@ -121,14 +121,14 @@ def test_the_papers_construction_user_by_user(instance: tuple[list[int], list[in
     else:
         eta = 1.0 - 1.0 / (2.0 * (1.0 - alpha))
         expected = each[p + math.ceil((len(each) - p) * eta) - 1]  # s_{p+r}, counted from 1 in the paper
-    assert (proof.case, proof.max_contributions) == (1 if alpha >= 0.5 else 2, expected)
+    assert (proof.case_number, proof.max_contributions) == (1 if alpha >= 0.5 else 2, expected)
 
 
 def test_both_cases_of_the_papers_proof_occur() -> None:
-    assert fourfold_proof(compare(problem_of([1, 100], [10, 10], 10.0))).case == 1
+    assert carry_out_fourfold_proof(compare(problem_of([1, 100], [10, 10], 10.0))).case_number == 1
     # Little noise: the threshold is high, and the few rows below it carry under half the weight.
-    second = fourfold_proof(compare(problem_of([1, 50, 60, 70, 5000], [1, 3, 3, 3, 1], 0.5)))
-    assert second.case == 2
+    second = carry_out_fourfold_proof(compare(problem_of([1, 50, 60, 70, 5000], [1, 3, 3, 3, 1], 0.5)))
+    assert second.case_number == 2
     assert second.max_contributions > second.threshold
 
 
@@ -148,18 +148,18 @@ def test_without_sampling_error_there_is_no_gap_and_nothing_to_dominate() -> Non
     comparison = compare(problem)
     assert comparison.ratio == pytest.approx(1.0)
     assert comparison.noise_ratio == math.inf
-    assert fourfold_proof(comparison).ratio <= 4.0
+    assert carry_out_fourfold_proof(comparison).ratio <= 4.0
     with pytest.raises(InvalidInput, match="sampling error"):
-        dominate(comparison)
+        find_dominating_groups(comparison)
 
 
 @settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_a_two_group_limit_dominates_every_instance(instance: tuple[list[int], list[int], float]) -> None:
     comparison = compare(problem_of(*instance))
-    limit = dominate(comparison)
+    limit = find_dominating_groups(comparison)
     assert comparison.ratio <= limit.bound * (1.0 + ROUNDING)
-    assert limit.bound <= supremum().ratio * (1.0 + ROUNDING)
+    assert limit.bound <= compute_supremum().ratio * (1.0 + ROUNDING)
 
 
 @settings(max_examples=100, deadline=None)
@@ -168,7 +168,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
     instance: tuple[list[int], list[int], float],
 ) -> None:
     sizes, users, rho = instance
-    limit = dominate(compare(problem_of(*instance)))
+    limit = find_dominating_groups(compare(problem_of(*instance)))
     h = np.arange(1.0, 3.0 * max(sizes) + 1.0)
     kept_rows = (np.minimum(h[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
     line = limit.light_users + limit.heavy_users * h
@@ -181,7 +181,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
 @given(instances(10**6, 10**6))
 def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
-    comparison, batch = compare(problem_of(*instance)), variance_ratios(sizes, users, rho)
+    comparison, batch = compare(problem_of(*instance)), compute_variance_ratios(sizes, users, rho)
     assert float(batch.smooth_variance) == pytest.approx(comparison.smooth.variance, rel=1e-9)
     assert float(batch.capped_variance) == pytest.approx(comparison.cap.variance, rel=1e-9)
 
@@ -190,7 +190,7 @@ def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[
 @given(instances(10**6, 10**6), st.floats(0.01, 1.0))
 def test_real_caps_never_reach_25_over_16(instance: tuple[list[int], list[int], float], scale: float) -> None:
     sizes, users, rho = instance
-    real = float(variance_ratios(np.array(sizes) * scale, users, rho, integer_caps=False).ratio)
+    real = float(compute_variance_ratios(np.array(sizes) * scale, users, rho, uses_integer_caps=False).ratio)
     assert 1.0 - ROUNDING <= real <= REAL_CAPS_SUPREMUM * (1.0 + ROUNDING)
 
 
@@ -198,13 +198,13 @@ def test_batch_broadcasts_and_real_caps_match_a_fine_grid() -> None:
     rng = np.random.default_rng(5)
     sizes = np.sort(rng.integers(1, 40, size=(30, 3)), axis=1).astype(float)
     users, rho = rng.uniform(0.1, 5.0, size=(30, 3)), rng.uniform(0.1, 20.0, size=30)
-    batch = variance_ratios(sizes, users, rho, integer_caps=False)
+    batch = compute_variance_ratios(sizes, users, rho, uses_integer_caps=False)
     caps = np.linspace(0.0, 1.0, 20001)[1:, None] * 40.0
     for i in range(30):
         kept_rows = (np.minimum(caps, sizes[i]) * users[i]).sum(axis=1)
         best = (1.0 / kept_rows + rho[i] * (caps[:, 0] / kept_rows) ** 2).min()
         assert float(batch.capped_variance[i]) == pytest.approx(best, rel=1e-5)
-    single = variance_ratios(sizes[3], users[3], rho[3], integer_caps=False)
+    single = compute_variance_ratios(sizes[3], users[3], rho[3], uses_integer_caps=False)
     assert float(single.ratio) == pytest.approx(float(batch.ratio[3]), rel=1e-14)
 
 
@@ -217,22 +217,22 @@ def test_a_search_over_instances_comes_close_to_the_supremum_and_cannot_arrive(n
 
     tops = np.log([3000] * num_groups + [1000] * (num_groups + 1))
     worst = differential_evolution(
-        lambda logs: -variance_ratios(*read_instance(logs)).ratio,
+        lambda logs: -compute_variance_ratios(*read_instance(logs)).ratio,
         [*((0.0, top) for top in tops[:-1]), (math.log(1e-3), tops[-1])],
         popsize=40, maxiter=150, tol=0.0, polish=False, vectorized=True, updating="deferred", rng=num_groups,
     )  # fmt: skip
     sizes, users, noise_ratio = read_instance(worst.x)
     comparison = compare(problem_of(sizes, users, float(noise_ratio)))
     assert comparison.ratio == pytest.approx(-worst.fun, rel=1e-9)
-    assert 1.55 < comparison.ratio < supremum().ratio
+    assert 1.55 < comparison.ratio < compute_supremum().ratio
     assert comparison.cap.variance == pytest.approx(brute_cap(sizes, users, float(noise_ratio)), rel=1e-12)
 
 
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput) as refused:
-        variance_ratios([3.0, 1.0], [1.0, -1.0], 0.0)
+        compute_variance_ratios([3.0, 1.0], [1.0, -1.0], 0.0)
     assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match=r"(?i)g must be a whole number"):
-        theorem_2_problem(0)
+        build_theorem_2_problem(0)
     with pytest.raises(InvalidInput, match=r"(?i)noise_ratio"):
         build_problem_of_noise_ratio(ContributionHistogram.from_table([1], [1]), math.nan)

@@ -13,7 +13,7 @@ from dpcore.data.column_roles import guess_roles
 from dpcore.gap_examples import two_groups as gap_examples_files
 from dpcore.gap_examples.compare import compare, compute_noise_ratio
 from dpcore.gap_examples.parameters import GapParameters
-from dpcore.gap_examples.two_groups import supremum, theorem_2_problem
+from dpcore.gap_examples.two_groups import build_theorem_2_problem, compute_supremum
 from dpcore.mean import VarianceSource
 
 
@@ -35,14 +35,14 @@ def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str
 
 
 def test_two_groups_are_the_instance_of_the_sliders() -> None:
-    two = GapParameters(1.0, light_users=40, heavy_size=7, light_size=5).two_groups()
+    two = GapParameters(1.0, light_users=40, heavy_size=7, light_size=5).build_two_group_problem()
     assert (two.histogram.sizes.tolist(), two.histogram.users.tolist()) == ([5, 35], [40, 60])
     # rho = q m / s
     assert compute_noise_ratio(two) == pytest.approx(60 / 5)
 
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
-    problem = supremum().problem()
+    problem = compute_supremum().problem()
     text = gap_examples_files.write_instance_csv(problem, Disclosure.PUBLIC)
     table = counting.read_table(text.encode(), "instance.csv")
     data = counting.build_dataset(table, guess_roles(table), Disclosure.PUBLIC)
@@ -51,7 +51,7 @@ def test_an_instance_file_is_one_that_your_data_opens() -> None:
 
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
-    comparison = compare(theorem_2_problem(10))
+    comparison = compare(build_theorem_2_problem(10))
     document = json.loads(gap_examples_files.write_instance_json(comparison, Disclosure.PUBLIC))
     instance, answer = document["instance"], document["answer"]
     reread = GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.gap_examples.regression import example_1, example_3, limit_samples_3, limit_variances_1
+from dpcore.gap_examples.regression import (
+    compute_limiting_of_example_3,
+    compute_variances_of_example_1,
+    example_1,
+    example_3,
+)
 from dpcore.regression import parameters, working_set
 from tests.dpcore.gap_examples.enumeration import (
     RegressionInstance,
@@ -69,17 +74,22 @@ def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
     instance = build_instance(3, g)
     subsets = list_subset_variances(instance, threshold)
     median = float(np.median(subsets))
-    for solution in (limit_samples_3(g, threshold), enumerate_sample_limiting(instance, threshold)):
+    for solution in (
+        compute_limiting_of_example_3(g, threshold),
+        enumerate_sample_limiting(instance, threshold),
+    ):
         assert solution.mean_variance == pytest.approx(subsets[np.isfinite(subsets)].mean())
-        assert solution.undefined == pytest.approx(np.isinf(subsets).mean(), abs=1e-15)
-        assert solution.probabilities.sum() + solution.undefined == pytest.approx(1.0)
-        assert solution.probability_at_least(median) == pytest.approx((subsets >= median * (1 - 1e-9)).mean())
+        assert solution.undefined_probability == pytest.approx(np.isinf(subsets).mean(), abs=1e-15)
+        assert solution.probabilities.sum() + solution.undefined_probability == pytest.approx(1.0)
+        assert solution.compute_probability_at_least(median) == pytest.approx(
+            (subsets >= median * (1 - 1e-9)).mean()
+        )
 
 
 @pytest.mark.parametrize("g", [1, 2, 5, 8])
 def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
     # Rows of one user are alike, so there is one sample.
-    for threshold, variance in zip(*limit_variances_1(g), strict=True):
+    for threshold, variance in zip(*compute_variances_of_example_1(g), strict=True):
         sample = enumerate_sample_limiting(build_instance(1, g), int(threshold))
         assert sample.variances == pytest.approx([variance], rel=1e-9)
 
@@ -88,18 +98,18 @@ def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
 def test_the_papers_claims_on_both_examples(g: int) -> None:
     first = example_1(g) if g <= 100 else None
     if first is not None:
-        _, variances = limit_variances_1(g)
+        _, variances = compute_variances_of_example_1(g)
         assert variances.min() >= first.limiting_bound * (1 - 1e-12)
         assert variances.min() / first.feasible_variance >= g / 4 * (1 - 1e-12)
     third = example_3(g)
     for h in {1, 2, g // 3, g // 2, g - 1, g}:
-        assert limit_samples_3(g, h).probability_at_least(third.limiting_bound) >= 0.5
+        assert compute_limiting_of_example_3(g, h).compute_probability_at_least(third.limiting_bound) >= 0.5
     assert third.limiting_bound > third.weights_bound
 
 
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match=r"(?i)threshold"):
-        limit_samples_3(8, 9)
+        compute_limiting_of_example_3(8, 9)
     with pytest.raises(InvalidInput, match=r"(?i)g must be"):
         example_3(1)
 
@@ -118,22 +128,22 @@ def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> N
 @pytest.mark.parametrize("g", [1, 2, 3, 5, 8, 13])
 def test_the_best_c_of_example_1(g: int) -> None:
     example, solution = example_1(g), working_set.solve(parameters.example_1(g))
-    assert example.optimum == 1.0 / (g * g + 1.0) ** 2
+    assert example.best_variance == 1.0 / (g * g + 1.0) ** 2
     assert solution.certificate.proves(1e-7)
-    assert solution.variance == pytest.approx(example.optimum, rel=1e-7)
-    assert solution.certificate.lower_bound <= example.optimum * (1 + 1e-9)
-    assert example.optimum < example.feasible_variance
+    assert solution.variance == pytest.approx(example.best_variance, rel=1e-7)
+    assert solution.certificate.lower_bound <= example.best_variance * (1 + 1e-9)
+    assert example.best_variance < example.feasible_variance
 
 
 @pytest.mark.parametrize("g", [2, 3, 5, 8, 16, 50])
 def test_the_best_c_of_example_3(g: int) -> None:
     example, solution = example_3(g), working_set.solve(parameters.example_3(g))
     assert solution.certificate.proves(1e-7)
-    assert solution.variance == pytest.approx(example.optimum, rel=1e-7)
-    assert example.optimum < example.feasible_variance <= example.weights_bound * (1 + 1e-12)
+    assert solution.variance == pytest.approx(example.best_variance, rel=1e-7)
+    assert example.best_variance < example.feasible_variance <= example.weights_bound * (1 + 1e-12)
     # User 1's rows weigh a, the others' (1, 0) rows b, with g a + g b = 1: a fine grid finds nothing better.
     b = np.linspace(0.0, 1.0 / g, 200_001)
     largest = np.maximum(1.0 - g * b, b + 1.0 / g)
     values = g * (1.0 / g - b) ** 2 + g * b**2 + 1.0 / (g * (g - 1)) + g * largest**2
-    assert values.min() >= example.optimum * (1 - 1e-12)
-    assert values.min() == pytest.approx(example.optimum, rel=1e-4)
+    assert values.min() >= example.best_variance * (1 - 1e-12)
+    assert values.min() == pytest.approx(example.best_variance, rel=1e-4)

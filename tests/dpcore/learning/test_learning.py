@@ -64,10 +64,10 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
 def test_what_does_not_matter_is_left_out() -> None:
     other = dataclasses.replace(ALL_SET, own_bound=None, alpha=2.0, public_rows=None)
     assert other.about_data == ALL_SET.about_data
-    assert other.about_population != ALL_SET.about_population
+    assert other.population_parameters != ALL_SET.population_parameters
     assert (
-        dataclasses.replace(ALL_SET, own_bound=3, draws=7, public_rows=9).about_population
-        == ALL_SET.about_population
+        dataclasses.replace(ALL_SET, own_bound=3, draws=7, public_rows=9).population_parameters
+        == ALL_SET.population_parameters
     )
     assert dataclasses.replace(ALL_SET, vc_dimension=8).about_data != ALL_SET.about_data
 
@@ -101,7 +101,7 @@ def test_the_choice_as_a_file() -> None:
     problem = ALL_SET.problem(data.histogram)
     best = optimal_cap.find_best_cap(problem)
     within = optimal_cap.find_caps_within(problem, best)
-    document = json.loads(build_answer(data, ALL_SET).choice())
+    document = json.loads(build_answer(data, ALL_SET).write_choice())
     answer, label = document["answer"], data.disclosure.label
     assert answer["max_contributions"] == best.cap
     assert answer["bound"] == pytest.approx(

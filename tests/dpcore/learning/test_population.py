@@ -11,7 +11,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.learning import population
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import PrivacyTerm
-from dpcore.learning.participation import PowerLaw, compute_expectations, draw_counts, simulate
+from dpcore.learning.participation import PowerLaw, compute_expectations, draw_rows_per_user, simulate
 from dpcore.learning.population import PopulationProblem
 
 
@@ -26,13 +26,15 @@ def test_tails_against_direct_sums(alpha: float) -> None:
     total = p.sum() + np.array([low, high])
     for k in (0, 1, 7, 1000):
         direct = (p[k:].sum() + np.array([low, high])) / total[::-1]
-        assert direct[0] * (1 - 1e-12) <= float(law.tail(k)) <= direct[1] * (1 + 1e-12)
+        assert direct[0] * (1 - 1e-12) <= float(law.compute_tail_mass(k)) <= direct[1] * (1 + 1e-12)
     shares = p / total.mean()
     for tau_0 in (1e-3, 0.013, 0.2, 0.99):
         above = int((shares > tau_0).sum())
         assert int(law.users_above(tau_0)) == above
-        assert float(law.uncapped_mass(tau_0)) == pytest.approx(float(law.tail(above)), rel=1e-12)
-        kept = np.minimum(shares, tau_0).sum() + float(law.tail(last))
+        assert float(law.compute_uncapped_mass(tau_0)) == pytest.approx(
+            float(law.compute_tail_mass(above)), rel=1e-12
+        )
+        kept = np.minimum(shares, tau_0).sum() + float(law.compute_tail_mass(last))
         assert float(law.kept_share(tau_0)) == pytest.approx(kept, rel=1e-6)
 
 
@@ -66,7 +68,7 @@ def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> N
         # E min(X, tau) = E[X; X <= t] + tau P(X > t), and E[X; X <= t] = n p P(Binomial(n - 1, p) <= t - 1).
         kept = rows * p * binom.cdf(t - 1, rows - 1, p) + cap * above
         # Beyond: at most all their rows, at least those less E (X - tau)_+ <= binom(n, t + 1) p^(t + 1).
-        high = kept.sum() + rows * float(law.tail(last))
+        high = kept.sum() + rows * float(law.compute_tail_mass(last))
         excess = math.exp(
             (t + 1) * math.log(rows / law.normaliser)
             - math.lgamma(t + 2)
@@ -109,7 +111,7 @@ def test_a_draw_has_all_rows_and_the_right_heaviest_user() -> None:
     # Distinct users are compared with their expectation above; here all rows are there, and the heaviest
     # user's number, binomial with p_1, is within 5 standard deviations.
     law, rows = PowerLaw(0.25), 200_000
-    counts = draw_counts(law, rows, np.random.default_rng(3))
+    counts = draw_rows_per_user(law, rows, np.random.default_rng(3))
     assert counts.sum() == rows
     spread = math.sqrt(rows * law.largest * (1.0 - law.largest))
     assert abs(counts.max() - rows * law.largest) <= 5.0 * spread
@@ -148,7 +150,9 @@ def test_best_fraction_in_the_limit_against_a_grid(term: BiasTerm, alpha: float)
 def test_limit_statistics_against_a_long_list_of_users() -> None:
     law = PowerLaw(1.0)
     p = law.probability(np.arange(1.0, 200_001.0))
-    rest = float(law.tail(200_000))  # Each below 2e-11: taken as never capped, q_j / p_j being one ratio.
+    rest = float(
+        law.compute_tail_mass(200_000)
+    )  # Each below 2e-11: taken as never capped, q_j / p_j being one ratio.
     problem = PopulationProblem(participation=law, epsilon=1.0)
     for tau_0 in (0.001, 0.05, 0.4):
         capped = np.minimum(p, tau_0)

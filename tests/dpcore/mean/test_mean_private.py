@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from benchmarks import _mean_simulation as simulation
 from dpcore import mean
 from dpcore.common.checks import InvalidInput
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program, convert_to_rho, find_exact_sigma
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
@@ -98,6 +100,63 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
     variance = sum(2.0 * (g * s) ** 2 for g, s in zip(slopes, scales, strict=True))
     factor = problem_of(epsilon=eps, value_mean=mu, release=release).privacy_factor
     assert factor == pytest.approx(variance / (2.0 * (b / eps) ** 2), rel=1e-8)
+
+
+GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
+PROGRAMS = pytest.mark.parametrize(
+    "changes", [{"program": program, **noise} for program in Program for noise in ({}, GAUSSIAN)]
+)
+
+
+def variances_of_program(program, noise, b, h, eps):
+    """The variance of the noise on both sums under a bound of h rows, from what each program is known to do."""
+    if program is Program.BIGQUERY:  # A third of epsilon for each, the last one for a hidden count of users.
+        return 2.0 * (3.0 * h * b / 2.0 / eps) ** 2, 2.0 * (3.0 * h / eps) ** 2
+    is_split = program in (Program.PIPELINEDP, Program.TUMULT)
+    moved = (h * b / 2.0, h) if is_split else (h * b, h * b)
+    if not noise:
+        return tuple(2.0 * (s / (eps / 2.0 if is_split else eps)) ** 2 for s in moved)
+    variance = find_exact_sigma(eps, 1e-6) ** 2
+    if program in (Program.OPENDP, Program.TUMULT):
+        variance = 1.0 / (2.0 * convert_to_rho(eps, 1e-6))
+    # Half of rho doubles the variance; of two exact noises so, too, as 1 / sigma^2 adds up.
+    return tuple((2.0 if is_split else 1.0) * variance * s**2 for s in moved)
+
+
+@PROGRAMS
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
+    b, h, eps = 5.0, 7.0, 0.7
+    program = changes["program"]
+    first, second = variances_of_program(program, "delta" in changes, b, h, eps)
+    if program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY):
+        variance, on_weights = first + ((p - 0.5) * b) ** 2 * second, second
+    else:
+        variance, on_weights = (1.0 - p) ** 2 * first + p**2 * second, (first + second) / b**2
+    parameters = mean.MeanParameters(eps, 0.0, b, counts=mean.Counts.PRIVATE, **changes)
+    problem = replace(parameters.problem(SKEWED), value_mean=p * b)
+    kept = float(SKEWED.kept_rows(h))
+    tolerance = 1.1e-3 if program is Program.PIPELINEDP else 1e-9
+    assert float(mean.capped_error(problem, h).privacy_variance) == pytest.approx(
+        variance / kept**2, rel=tolerance
+    )
+    assert problem.noise_share(h) == pytest.approx(np.sqrt(on_weights) / kept, rel=tolerance)
+    worst = max(replace(problem, value_mean=mu)._unit_noise for mu in np.linspace(0.0, b, 11))
+    assert problem.relative_noise == pytest.approx(worst / b**2)
+
+
+@PROGRAMS
+def test_no_cap_is_better_under_the_noise_of_a_program(changes):
+    for counts in mean.Counts:
+        parameters = mean.MeanParameters(1.0, 0.0, 5.0, counts=counts, **changes)
+        problem = parameters.problem(SKEWED)
+        cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+        caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
+        assert cap.max_contributions == int(np.argmin(caps)) + 1
+        fine = mean.smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).variance
+        assert smooth.variance <= min(fine.min(), cap.variance) * (1.0 + 1e-12)
+        assert cap.certificate.proves(2e-6)
+        assert smooth.certificate.proves(1e-9)
 
 
 @pytest.mark.parametrize("release", list(Release))
@@ -196,8 +255,10 @@ def test_parameters_make_the_problem_of_their_setting():
     summary = ValueSummary.from_dataset(
         Dataset("x", "x", Disclosure.PUBLIC, ContributionHistogram.from_counts([3]), values=values), -1.0, 4.0
     )
-    problem = PrivateCountsProblem(SKEWED, 2.0, 5.0, 0.75, 1.5)
+    problem = PrivateCountsProblem(SKEWED, 2.0, 5.0, 0.75, 1.5, program=Program.OPENDP)
     assert parameters.problem(SKEWED, summary) == problem
-    assert parameters.problem(SKEWED) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 6.25, None)
+    assert parameters.problem(SKEWED) == PrivateCountsProblem(
+        SKEWED, 2.0, 5.0, 6.25, None, program=Program.OPENDP
+    )
     public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, summary)
-    assert public == mean.MeanProblem(SKEWED, 2.0, 5.0, 0.75)
+    assert public == mean.MeanProblem(SKEWED, 2.0, 5.0, 0.75, program=Program.OPENDP)

@@ -1,6 +1,7 @@
 """The best range [L, U] on values at hand: against CVXPY, against grids over the bound on rows, and by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,7 +56,10 @@ def test_the_best_range_is_that_of_a_general_solver(fixed_end: str) -> None:
         }[fixed_end]
         if np.ptp(values) == 0.0:
             continue
-        solution = value_range.best_range(ValueRangeProblem(Values(users, values), epsilon), h, fixed)
+        problem = ValueRangeProblem(Values(users, values), epsilon)
+        solution = value_range.best_range(problem, h, fixed)
+        twice = replace(problem, epsilon=2.0 * epsilon, relative_noise=2.0 / epsilon**2)
+        assert value_range.best_range(twice, h, fixed).error == pytest.approx(solution.error, rel=1e-12)
         weights, shift, noise = by_hand((sizes, users, values), epsilon, h)
         low, high, bias, width = (cp.Variable() for _ in range(4))
         cut = weights @ cp.pos(low - values) + weights @ cp.pos(values - high)

@@ -76,5 +76,5 @@ def test_clipping_only_ever_raises_a_bound(random_graph) -> None:
         problem = TaskProblem(graph, 0.2, loss)
         clipped = weights.allocate_by_power(problem, loss.best_exponent)
         closed_form = allocate_unclipped(problem, loss.best_exponent)
-        assert clipped.share_clipped
+        assert clipped.clipped_user_share
         assert np.all(closed_form.task_bounds <= clipped.task_bounds * (1.0 + 1e-9))

@@ -44,7 +44,7 @@ def test_slack_covers_noise_and_truncation_as_often_as_promised(random_graph) ->
     # Without the truncation, counts of at most 2 tasks per user fall short on this graph every time.
     bare = [sampling.release_counts(graph, 0.5, 2, rng, 0.0, failure_probability=0.1) for _ in range(20)]
     assert not any(np.all(graph.task_sizes <= r.estimates + r.slack) for r in bare)
-    assert all(r.truncation == 0.0 and not r.covers_truncation for r in bare)
+    assert all(r.truncation_slack == 0.0 and not r.covers_truncation for r in bare)
 
 
 def test_expected_truncation_is_the_mean_of_draws(random_graph) -> None:

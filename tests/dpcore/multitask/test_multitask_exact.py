@@ -36,7 +36,7 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     answer = exact.find_best_task_weights(TaskProblem(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate.proves(1e-8)
-    assert answer.budget_use.max() <= 0.25
+    assert answer.budget_uses.max() <= 0.25
 
 
 @pytest.mark.parametrize("loss", Loss)
@@ -70,7 +70,7 @@ def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> Non
     answer = exact.find_best_user_task_weights(TaskProblem(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_free_weights(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate.proves(1e-8)
-    assert answer.budget_use.max() <= 0.25
+    assert answer.budget_uses.max() <= 0.25
 
 
 def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monkeypatch) -> None:
@@ -140,7 +140,7 @@ def test_half_answers_are_not_proved(random_graph, monkeypatch: pytest.MonkeyPat
         assert not unfinished.certificate.proves(1e-6)
         assert unfinished.certificate.lower_bound <= best.total_bound <= unfinished.total_bound * (1.0 + 1e-9)
         assert "limit of 1 step," in unfinished.stop_reason
-        assert unfinished.budget_use.max() <= 1.0
+        assert unfinished.budget_uses.max() <= 1.0
 
 
 def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
@@ -162,7 +162,7 @@ def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
     answers = iter([False, False, True])
     stopped = solve(problem, TIGHT, progress=shares.append, should_stop=lambda: next(answers, True))
     assert "Stopped" in stopped.stop_reason
-    assert stopped.budget_use.max() <= 1.0
+    assert stopped.budget_uses.max() <= 1.0
     assert stopped.certificate.lower_bound <= stopped.total_bound
     solve(problem, TIGHT, progress=shares.append)
     assert all(0.0 <= share <= 1.0 for share in shares)

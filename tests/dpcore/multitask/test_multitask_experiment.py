@@ -21,13 +21,13 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
         assert len(result.errors) == 4
         for panel in result.errors:
             gain = result.compare_exponents(panel, 0.5, other)
-            assert gain.mean > needed * gain.standard_error, (panel, other)
+            assert gain.means > needed * gain.standard_errors, (panel, other)
 
 
 def test_descent_gains_from_adapting_where_noise_rules() -> None:
     experiment = Experiment((Algorithm.GRADIENT_DESCENT,), (1.0,), (1.0,), (0.0, 0.5), repeats=6, seed=7)
     gain = run_experiment(experiment).compare_exponents((Algorithm.GRADIENT_DESCENT, 1.0, 1.0), 0.5, 0.0)
-    assert gain.mean > student.ppf(0.999, 5) * gain.standard_error
+    assert gain.means > student.ppf(0.999, 5) * gain.standard_errors
 
 
 def test_threads_and_order_do_not_change_the_result() -> None:
@@ -43,13 +43,13 @@ def test_threads_and_order_do_not_change_the_result() -> None:
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
     shares: list[float] = []
     result = run_experiment(SMALL, progress=shares.append)
-    assert result.num_done == result.num_runs
+    assert result.num_runs_done == result.num_runs
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     never = Experiment(repeats=1000)
     early = run_experiment(never, should_stop=lambda: True)
-    assert early.num_done < early.num_runs == 8 * 9 * 1000
-    assert all(early.summarise(panel).mean.shape == (9,) for panel in early.errors)
+    assert early.num_runs_done < early.num_runs == 8 * 9 * 1000
+    assert all(early.summarise(panel).means.shape == (9,) for panel in early.errors)
 
 
 def test_a_failing_progress_ends_the_run() -> None:
@@ -67,20 +67,20 @@ def test_means_skip_runs_not_reached() -> None:
     errors = np.array([[1.0, 2.0, 6.0], [3.0, 5.0, np.nan]])
     result = ExperimentResult(SMALL, {PANEL: errors})
     summary = result.summarise(PANEL)
-    np.testing.assert_allclose(summary.mean, [3.0, 4.0])
+    np.testing.assert_allclose(summary.means, [3.0, 4.0])
     # Sample variances 7 and 2 over 3 and 2.
-    np.testing.assert_allclose(summary.standard_error, np.sqrt([7 / 3, 1.0]))
+    np.testing.assert_allclose(summary.standard_errors, np.sqrt([7 / 3, 1.0]))
     gain = result.compare_exponents(PANEL, 0.0, 0.5)
-    assert gain.mean == pytest.approx(2.5)
-    assert gain.standard_error == pytest.approx(0.5)
+    assert gain.means == pytest.approx(2.5)
+    assert gain.standard_errors == pytest.approx(0.5)
 
 
 def test_relative_errors_are_paired() -> None:
     errors = np.array([[2.0, 4.0, 10.0], [1.0, 3.0, np.nan]])
     summary = ExperimentResult(SMALL, {PANEL: errors}).summarise(PANEL, is_relative=True)
     # 1/2 and 3/4, not mean(1, 3) / mean(2, 4, 10).
-    assert summary.mean == pytest.approx([1.0, 0.625])
-    assert summary.standard_error == pytest.approx([0.0, 0.125])
+    assert summary.means == pytest.approx([1.0, 0.625])
+    assert summary.standard_errors == pytest.approx([0.0, 0.125])
 
 
 def test_training_and_test_pairs_are_apart_and_complete() -> None:

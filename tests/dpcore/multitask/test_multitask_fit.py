@@ -16,7 +16,7 @@ BUDGET = 0.3
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: float) -> None:
     problem = TaskProblem(random_graph(2, 60, 8), BUDGET)
-    used = WeightRule(exponent, fit).allocate(problem).budget_use
+    used = WeightRule(exponent, fit).allocate(problem).budget_uses
     assert np.all(used <= BUDGET)
     has_task = problem.graph.tasks_per_user > 0
     if fit is BudgetFit.FULL:

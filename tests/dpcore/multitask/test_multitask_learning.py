@@ -53,7 +53,9 @@ def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, r
     graph = random_graph(3, 40, 5)
     examples = _examples(graph, 0, spread=0.2)
     problem = TaskProblem(graph, 1.0)
-    allocation = weights.allocate_by_power(problem, 0.5, weights.inflate_for_no_clipping(problem, 0.5))
+    allocation = weights.allocate_by_power(
+        problem, 0.5, weights.find_inflation_without_clipping(problem, 0.5)
+    )
     # Bounds so wide that no feature, label or solution is touched.
     result = _fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge))
     for task in range(5):
@@ -101,7 +103,7 @@ def test_removing_a_user_moves_the_sums_by_no_more_than_stated(
         less = compute_weighted_sums(other_examples, w[is_kept], settings_)
         matrix = np.sum((_half(all_sums.matrices) - _half(less.matrices)) ** 2)
         vector = np.sum((all_sums.vectors - less.vectors) ** 2)
-        assert matrix <= beta * settings_.matrix_sensitivity(3) ** 2 * (1.0 + 1e-9)
+        assert matrix <= beta * settings_.compute_matrix_sensitivity(3) ** 2 * (1.0 + 1e-9)
         assert vector <= beta * settings_.vector_sensitivity**2 * (1.0 + 1e-9)
 
 
@@ -118,7 +120,7 @@ def test_the_ridge_must_be_accounted_for_and_the_bound_is_attained(graph_of, den
     movement = np.sum((_half(all_sums.matrices) - _half(less.matrices)) ** 2)
     # beta = 1: Gamma^4 + 2 lambda Gamma^2 + d lambda^2 = 16 + 4.8 + 1.08; the paper's proof says 16.
     assert movement == pytest.approx(21.88)
-    assert settings_.matrix_sensitivity(3) ** 2 == pytest.approx(21.88)
+    assert settings_.compute_matrix_sensitivity(3) ** 2 == pytest.approx(21.88)
 
 
 def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
@@ -246,5 +248,5 @@ def test_clip_rows_and_test_error_by_hand() -> None:
     )
     held = EvaluationExamples(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
     # Predictions 4 and 2: errors 3 and 2.
-    result = held.root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
+    result = held.compute_root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
     assert result == pytest.approx(math.sqrt((9 + 4) / 2))

@@ -72,8 +72,8 @@ def test_equation_12_by_hand(graph_of) -> None:
             pair += 1
     # omega_i^2 = n beta / (m n_i) = 2 / (3 n_i): users 0 and 3 use 2/9 + 2/9 + 2/3 and 4/9; beta is 1/2.
     np.testing.assert_allclose(omega**2, [2 / 9, 2 / 9, 2 / 3])
-    assert answer.share_clipped == 0.25
-    np.testing.assert_allclose(answer.budget_use, [0.5, 2 / 9, 2 / 9, 4 / 9])
+    assert answer.clipped_user_share == 0.25
+    np.testing.assert_allclose(answer.budget_uses, [0.5, 2 / 9, 2 / 9, 4 / 9])
     totals = np.zeros(3)
     np.add.at(totals, graph.tasks, answer.compute_pair_weights())
     np.testing.assert_allclose(answer.task_totals, totals)
@@ -83,23 +83,23 @@ def test_equation_12_by_hand(graph_of) -> None:
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) -> None:
     problem = TaskProblem(random_graph(4, 40, 8), 0.2)
-    inflation = weights.inflate_for_no_clipping(problem, exponent)
+    inflation = weights.find_inflation_without_clipping(problem, exponent)
     fits = weights.allocate_by_power(problem, exponent, inflation)
-    assert fits.share_clipped == 0.0
+    assert fits.clipped_user_share == 0.0
     assert weights.WeightRule(exponent, weights.BudgetFit.NOBODY_CLIPPED).allocate(problem).reads_graph
     tighter = inflation * (1.0 - 1e-6)
-    assert weights.allocate_by_power(problem, exponent, tighter).share_clipped > 0.0
+    assert weights.allocate_by_power(problem, exponent, tighter).clipped_user_share > 0.0
     # Where nobody is clipped, sizes alone tell the bounds: 1 / (omega_i^2 n_i^gamma).
     np.testing.assert_allclose(fits.task_bounds, allocate_unclipped(problem, exponent, inflation).task_bounds)
 
 
 def test_average_budget_use_is_beta_over_c(random_graph) -> None:
     problem = TaskProblem(random_graph(6, 50, 5), 0.7, Loss.CONVEX)
-    for inflation in (1.0, weights.inflate_logarithmically(50, 0.5)):
+    for inflation in (1.0, weights.compute_logarithmic_inflation(50, 0.5)):
         omega = weights.compute_task_weights(problem, 0.3, inflation)
         used = problem.graph.sum_by_user(omega**2)
         assert used.mean() == pytest.approx(0.7 / inflation)
-    assert weights.inflate_logarithmically(50, 0.5) == pytest.approx(0.5 * math.log(50))
+    assert weights.compute_logarithmic_inflation(50, 0.5) == pytest.approx(0.5 * math.log(50))
 
 
 def test_expected_totals_foretell_those_of_a_graph_of_the_papers_kind() -> None:
@@ -107,7 +107,7 @@ def test_expected_totals_foretell_those_of_a_graph_of_the_papers_kind() -> None:
     problem = TaskProblem(TaskGraph.from_pairs(pairs, 8_000), 0.5)
     for exponent in (0.0, 0.5, 1.0):
         real = weights.allocate_normalised(problem, exponent).task_totals
-        np.testing.assert_allclose(weights.expect_totals(problem, exponent), real, rtol=0.05)
+        np.testing.assert_allclose(weights.estimate_task_totals(problem, exponent), real, rtol=0.05)
 
 
 def test_uniform_sampling_by_enumeration(graph_of) -> None:
@@ -117,8 +117,8 @@ def test_uniform_sampling_by_enumeration(graph_of) -> None:
     # Each kept task weighs sqrt(0.8 / 2); a task of user 0 is kept with probability 2/3.
     one = math.sqrt(0.4)
     np.testing.assert_allclose(answer.task_totals, one * np.array([2 / 3 + 1 + 1, 2 / 3 + 1, 2 / 3]))
-    np.testing.assert_allclose(answer.budget_use, [0.8, 0.4, 0.8])
-    assert answer.share_clipped == pytest.approx(1 / 3)
+    np.testing.assert_allclose(answer.budget_uses, [0.8, 0.4, 0.8])
+    assert answer.clipped_user_share == pytest.approx(1 / 3)
 
 
 def test_draws_are_uniform_over_a_users_tasks(graph_of) -> None:
@@ -139,4 +139,4 @@ def test_the_best_sampling_is_no_worse_than_any_k(random_graph) -> None:
 
 def test_a_logarithm_of_one_user_is_refused() -> None:
     with pytest.raises(InvalidInput, match="um_users must be a whole"):
-        weights.inflate_logarithmically(1)
+        weights.compute_logarithmic_inflation(1)

@@ -43,14 +43,14 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
     for line in range(len(of.lines)):
         for column, value in enumerate(found.values):
             at = of.values.index(value)
-            new, old = found.summary.mean[line, column], held.summary.mean[line, at]
+            new, old = found.summary.means[line, column], held.summary.means[line, at]
             if of.is_exact or math.isnan(old):
                 assert new == pytest.approx(old, rel=1e-6, nan_ok=True), (of.lines[line].name, value)
                 continue
             # One more of the same runs: apart by less than Student's t says of a new one.
-            runs = int(held.summary.runs[line, at])
+            runs = int(held.summary.num_runs[line, at])
             wide = stats.t.isf(SURE / 2.0, runs - 1) * math.sqrt(1.0 + 1.0 / runs)
-            spread = float(held.summary.spread[line, at])
+            spread = float(held.summary.spreads[line, at])
             # A test share of a few hundred records moves in steps: runs may agree to the last one.
             assert abs(new - old) <= wide * spread + 0.005 * abs(old), (of.lines[line].name, value)
 
@@ -61,8 +61,8 @@ def test_a_stored_figure_of_other_data_is_caught() -> None:
     held = of.stored
     keys = [line.key for line in other.lines]
     at_three = other.compute((NEW,), of.values[-1:])
-    new = float(at_three.summary.mean[keys.index("weights_3"), 0])
-    old, spread = float(held.summary.mean[-1, -1]), float(held.summary.spread[-1, -1])
+    new = float(at_three.summary.means[keys.index("weights_3"), 0])
+    old, spread = float(held.summary.means[-1, -1]), float(held.summary.spreads[-1, -1])
     assert abs(new - old) > stats.t.isf(0.01, of.num_runs - 1) * spread
 
 
@@ -83,7 +83,7 @@ def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
     of = find_figure("huang-table-1")
     held = _held(of.key)
     apart = [
-        abs(held.summary.mean[k, i] / theirs - 1.0)
+        abs(held.summary.means[k, i] / theirs - 1.0)
         for k, line in enumerate(of.lines)
         for i, theirs in enumerate(line.paper_values)
         if theirs is not None
@@ -97,7 +97,7 @@ def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
 
 def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> None:
     """Amin et al., section 7: 2 to 8 users."""
-    cut = _held("amin-figure-3").summary.mean[0]
+    cut = _held("amin-figure-3").summary.means[0]
     assert cut.min() >= 2.0
     assert cut.max() <= 8.0
     assert find_figure("amin-figure-3").compute_largest_difference(_held("amin-figure-3")) == 0.0
@@ -106,10 +106,10 @@ def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> No
 def test_what_the_papers_say_in_words_holds() -> None:
     """Weights err least at every point of Epasto's figures; Amin's quantile is a tenth worse at most."""
     for key in ("epasto-figure-1", "epasto-figure-2"):
-        no_bound, best_bound, weights = _held(key).summary.mean
+        no_bound, best_bound, weights = _held(key).summary.means
         assert np.all(weights < best_bound)
         assert np.all(best_bound < no_bound)
-    best, median, high = _held("amin-figure-1").summary.mean
+    best, median, high = _held("amin-figure-1").summary.means
     assert np.all(best <= 1.1 * np.minimum(median, high))
 
 

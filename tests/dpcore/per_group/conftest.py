@@ -1,8 +1,11 @@
 """Small random tables."""
 
+import math
+
 import numpy as np
 import pytest
 
+from dpcore.common.noise_error import NoiseKind
 from dpcore.per_group.pairs import UserGroupPairs
 
 
@@ -14,6 +17,16 @@ def random_pairs(
     who = rng.zipf(1.6, rows) % users
     what = rng.integers(0, groups - 1, rows)
     return UserGroupPairs.from_arrays(who, what, groups, sums=(rng.gamma(0.7, 3.0, rows) - shift).round(2))
+
+
+def draw_whole(rng: np.random.Generator, kind: NoiseKind, scale: float, shape: tuple[int, ...]) -> np.ndarray:
+    """Whole noise by its definition: a difference of geometric numbers, or P(z) ~ exp(-z^2 / (2 scale^2))."""
+    if kind is NoiseKind.LAPLACE:
+        first, second = rng.geometric(-math.expm1(-1.0 / scale), (2, *shape))
+        return (first - second).astype(float)
+    numbers = np.arange(-math.ceil(12.0 * scale) - 1, math.ceil(12.0 * scale) + 2)
+    weights = np.exp(-0.5 * (numbers / scale) ** 2)
+    return rng.choice(numbers, shape, p=weights / weights.sum()).astype(float)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from dpcore.per_group.means import best_mean_pair
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
@@ -85,7 +86,7 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
 
 def test_a_list_of_a_hundred_million_groups_costs_what_its_few_groups_cost() -> None:
     many = UserGroupPairs(BEHIND.user_codes, BEHIND.group_codes, BEHIND.rows, 100_000_000)
-    problem = PerGroupProblem(many, PerGroupParameters(epsilon=1.0, own_groups=2, own_amount=1.0))
+    problem = PerGroupProblem(many, PerGroupParameters(1.0, program=Program.PYTHON))
     assert problem.totals.size == problem.weights.size == 13
     # Every group has noise of variance 2 (L0 Linf / epsilon)^2 = 8, and the others nothing else.
     few = UserGroupPairs(BEHIND.user_codes, BEHIND.group_codes, BEHIND.rows, 12)

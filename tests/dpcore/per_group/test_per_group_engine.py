@@ -13,6 +13,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.counting import reduce
 from dpcore.counting.__main__ import _parser, pairs_csv
 from dpcore.counting.count import build_dataset
@@ -205,7 +206,8 @@ def test_whatever_the_mixture_the_error_lies_within_the_limits() -> None:
 def test_the_limits_are_those_of_the_extreme_mixtures() -> None:
     # Two groups of 10 rows; one user of 1 group with 10 rows in the one, ten users with 1 row in the other.
     pairs = UserGroupPairs(np.arange(11), np.r_[0, np.ones(10, int)], np.r_[10, np.ones(10, int)], 2)
-    limits = SummaryProblem(summary_of(pairs), PerGroupParameters(1.0)).limits(1, 1.0)
+    parameters = PerGroupParameters(1.0, program=Program.PYTHON)
+    limits = SummaryProblem(summary_of(pairs), parameters).limits(1, 1.0)
     # 9 of 20 rows are lost, all of one group, which is the worst; the best would be 4.5 in each; noise variance 2.
     assert limits == pytest.approx((math.sqrt(9.0**2 / 4.0 + 2.0), math.sqrt(81.0 / 2.0 + 2.0)))
 

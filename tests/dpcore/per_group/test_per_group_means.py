@@ -10,6 +10,7 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, GaussianNoise, LaplaceNoise, Neighbours
+from dpcore.common.programs import Program, find_noise
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
@@ -38,10 +39,13 @@ PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, sums=VALUES)
 def build_parameters(
     epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, **more: object
 ) -> PerGroupParameters:
-    delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    return PerGroupParameters(
-        epsilon, Statistic.MEAN, mechanism=noise, delta=delta, lower=0.0, upper=7.0, **more
-    )
+    settings = {
+        "delta": None if noise is NoiseKind.LAPLACE else 1e-5,
+        "program": Program.PYTHON,
+        "lower": 0.0,
+        "upper": 7.0,
+    } | more
+    return PerGroupParameters(epsilon, Statistic.MEAN, mechanism=noise, **settings)
 
 
 @cache
@@ -68,9 +72,17 @@ def kept_at_random(max_groups: int, max_rows: int, runs: int) -> tuple[np.ndarra
 def noisy_means(
     problem: PerGroupProblem, pair: tuple[int, int], sums: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
-    """What the mechanism releases: one noisy vector with two entries per group, by the noise's own definition."""
+    """What the mechanism releases, by the noise's own definition: one vector per group, or two sums."""
     asked, rng = problem.parameters, np.random.default_rng(4)
     replaced = asked.neighbours is Neighbours.REPLACE_USER
+    if asked.program in (Program.PIPELINEDP, Program.BIGQUERY):
+        # Half of epsilon each, or a third of it; the sum is around the middle of the range.
+        share = asked.epsilon / (2.0 if asked.program is Program.PIPELINEDP else 3.0)
+        scale = LaplaceNoise.for_release(pair[0] * pair[1] * (2.0 if replaced else 1.0), share).scale
+        counted = rows + rng.laplace(0.0, scale, rows.shape)
+        return np.clip(
+            (sums + rng.laplace(0.0, 3.5 * scale, sums.shape)) / np.maximum(counted, 1.0), -3.5, 3.5
+        )
     if asked.mechanism is NoiseKind.LAPLACE:
         scale = LaplaceNoise.for_release(
             pair[0] * pair[1] * 7.0 * (2.0 if replaced else 1.0), asked.epsilon
@@ -101,22 +113,33 @@ def test_moments_agree_with_runs_of_the_mechanism() -> None:
         assert np.all(np.abs(found.mean(axis=0) - truth) <= 5.0 * found.std(axis=0) / math.sqrt(runs))
 
 
-@pytest.mark.parametrize("noise", NoiseKind)
-def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind) -> None:
+@pytest.mark.parametrize(
+    ("noise", "program"),
+    [
+        *((noise, Program.PYTHON) for noise in NoiseKind),
+        (NoiseKind.LAPLACE, Program.PIPELINEDP),
+        (NoiseKind.GAUSSIAN, Program.BIGQUERY),
+    ],
+)
+def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind, program: Program) -> None:
     relation = Neighbours.REPLACE_USER if noise is NoiseKind.GAUSSIAN else Neighbours.ADD_OR_REMOVE_USER
     # Nothing is left out at random: the error is exact. Each of 12 mean squares lies within 5 standard errors.
     sums, rows = (
         np.broadcast_to(np.bincount(GROUPS, x, 5), (40_000, 5)) for x in (VALUES - 3.5, np.ones(900))
     )
     for epsilon in (0.3, 2.0, 10.0):
-        problem = PerGroupProblem(PAIRS, build_parameters(epsilon, noise, neighbours=relation))
+        problem = PerGroupProblem(
+            PAIRS, build_parameters(epsilon, noise, neighbours=relation, program=program)
+        )
         squares = (noisy_means(problem, (4, 18), sums, rows) - problem.centred_means) ** 2
         allowed = 5.0 * squares.std(axis=0) / math.sqrt(40_000) + 1e-3 * squares.mean(axis=0)
         assert np.all(np.abs(compute_mean_squares(problem, 4, 18) - squares.mean(axis=0))[:4] <= allowed[:4])
     # Here most is, down to about 15 rows in a group, and chance alone decides where noise is low.
     sums, rows = (np.repeat(x, 10, axis=0) for x in kept_at_random(1, 1, 4_000))
     for epsilon in (1.0, 10.0, 400.0):
-        problem = PerGroupProblem(PAIRS, build_parameters(epsilon, noise, neighbours=relation))
+        problem = PerGroupProblem(
+            PAIRS, build_parameters(epsilon, noise, neighbours=relation, program=program)
+        )
         squares = (noisy_means(problem, (1, 1), sums, rows) - problem.centred_means) ** 2
         # Runs that share a sample are no independent ones.
         error = squares.reshape(4_000, 10, 5).mean(axis=1)
@@ -151,26 +174,37 @@ def test_the_error_is_the_integral_over_the_noise() -> None:
         noisy, counted = s + (z[:, None] - z) / 2.0, n + (z[:, None] + z) / 3.0
         squares = (np.clip(noisy / np.maximum(counted, 1.0), -1.5, 1.5) - t) ** 2
         exact.append((laplace @ squares @ laplace, normal @ squares @ normal))
-    by_laplace, by_normal = np.array(exact).T
+        # The same scales for a sum and a number of rows with noise of their own.
+        noisy, counted = s + z[:, None], n + z / 1.5
+        squares = (np.clip(noisy / np.maximum(counted, 1.0), -1.5, 1.5) - t) ** 2
+        exact[-1] += (laplace @ squares @ laplace,)
+    by_laplace, by_normal, by_split = np.array(exact).T
+    assert laplace_squares(sums, rows, 2.0, 1.5, truth, is_split=True) == pytest.approx(by_split, rel=1e-3)
     assert laplace_squares(sums, rows, 2.0, 1.5, truth) == pytest.approx(by_laplace, rel=1e-3)
     found = normal_squares(sums, rows, np.full(7, 2.0), 2.0 * math.sqrt(2.0) / 3.0, 1.5, truth)
     assert found == pytest.approx(by_normal, rel=1e-3)
 
 
-def test_the_noise_is_that_of_one_vector() -> None:
-    for delta in (1e-5, 1e-9):
-        for epsilon in (0.1, 1.0, 3.0):
-            gaussian = PerGroupParameters(
-                epsilon, Statistic.MEAN, mechanism=NoiseKind.GAUSSIAN, delta=delta, lower=0.0, upper=7.0
-            )
-            apart = PerGroupParameters(epsilon / 2.0, mechanism=NoiseKind.GAUSSIAN, delta=delta / 2.0)
-            of_sum, of_rows = gaussian.mean_noise(3, 2)
-            assert of_sum == pytest.approx(3.5 * of_rows, rel=1e-12)
-            assert 0.7 < of_rows / float(apart.pair_noise(3, 2)) < 0.77
-    laplace = build_parameters(0.5).mean_noise(3, 2)[1]
-    assert laplace == pytest.approx(
-        float(PerGroupParameters(0.25).pair_noise(3, 2)) * math.sqrt(0.5), rel=1e-12
-    )
+def test_programs_draw_one_vector_or_split_the_budget() -> None:
+    # Of the notes on libraries: deviations for L0 = 3 groups of 2 rows, a range of 7 and epsilon 0.5.
+    one = math.sqrt(2.0) * 3 * 2 / 0.5
+    for program, rows_noise in (
+        (Program.PYTHON, math.sqrt(2.0) * one),
+        (Program.OPENDP, math.sqrt(2.0) * one),
+        (Program.BEST, math.sqrt(2.0) * one),
+        (Program.PIPELINEDP, 2.0 * one),
+        (Program.TUMULT, 2.0 * one),
+        (Program.BIGQUERY, 3.0 * one),
+    ):
+        expected = 3.5 * rows_noise, rows_noise
+        assert build_parameters(0.5, program=program).mean_noise(3, 2) == pytest.approx(expected, rel=1e-12)
+    for epsilon, delta in ((0.1, 1e-9), (1.0, 1e-6)):
+        # Gaussian accountants compose: a sum and a number of rows have twice the square of one noise each.
+        for program in (Program.PYTHON, Program.PIPELINEDP, Program.OPENDP, Program.TUMULT):
+            asked = build_parameters(epsilon, NoiseKind.GAUSSIAN, program=program, delta=delta)
+            sigma = find_noise(program, NoiseKind.GAUSSIAN, epsilon, delta).unit_scale
+            rows_noise = math.sqrt(2.0 * 3) * 2 * sigma
+            assert asked.mean_noise(3, 2) == pytest.approx((3.5 * rows_noise, rows_noise), rel=1e-12)
 
 
 def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:

@@ -11,7 +11,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.per_group.moments import compute_moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from tests.dpcore.per_group.conftest import random_pairs
+from tests.dpcore.per_group.conftest import draw_whole, random_pairs
 
 ADDED_UP = [statistic for statistic in Statistic if statistic is not Statistic.MEAN]
 
@@ -45,12 +45,13 @@ def test_moments_agree_with_all_choices_of_groups(statistic: Statistic) -> None:
 @pytest.mark.parametrize("statistic", ADDED_UP)
 @pytest.mark.parametrize("noise", NoiseKind)
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
+@pytest.mark.parametrize("epsilon", [3.0, 20.0])
 def test_moments_agree_with_runs_of_the_mechanism(
-    statistic: Statistic, noise: NoiseKind, neighbours: Neighbours
+    statistic: Statistic, noise: NoiseKind, neighbours: Neighbours, epsilon: float
 ) -> None:
     small = table(statistic)
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    asked = PerGroupParameters(3.0, statistic, noise, delta, neighbours)
+    asked = PerGroupParameters(epsilon, statistic, noise, delta, neighbours=neighbours)
     problem = PerGroupProblem(small, asked)
     max_groups, max_amount, runs = 2, 3.0, 4_000
     rng = np.random.default_rng(7)
@@ -62,8 +63,11 @@ def test_moments_agree_with_runs_of_the_mechanism(
     kept = np.where(rank < max_groups, np.clip(problem.amounts, -max_amount, max_amount), 0.0)
     release = kept @ (small.group_codes[:, None] == np.arange(small.num_groups))
     scale = float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * asked.unit_noise
-    draw = rng.laplace if noise is NoiseKind.LAPLACE else rng.normal
-    error = release + draw(0.0, scale, release.shape) - problem.totals
+    if statistic in (Statistic.ROWS, Statistic.USERS):  # OpenDP's noise on counts is whole.
+        draws = draw_whole(rng, noise, scale, release.shape)
+    else:
+        draws = (rng.laplace if noise is NoiseKind.LAPLACE else rng.normal)(0.0, scale, release.shape)
+    error = release + draws - problem.totals
     found = compute_moments(problem, max_groups, max_amount)
     # Ten means within 5 standard errors of their own: all hold with probability above 1 - 1e-5 for normal means.
     for figures, truth in ((error, found.bias), (error**2, found.mean_squares)):

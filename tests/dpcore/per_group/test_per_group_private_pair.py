@@ -13,6 +13,7 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, ReleaseFacts
+from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.dataset import PairSizes
 from dpcore.per_group import private_pair
@@ -244,8 +245,10 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     """A sum whose unit is 0.25 with amounts of so many quarters is the count; of users only L0 is left."""
     users: list[User] = [(3, 1, 2), (5,), (1, 1, 4, 4)]
     rows = pairs_of(users)
-    of_rows = make_problem()
-    parameters = dataclasses.replace(of_rows.parameters, statistic=Statistic.SUM)
+    # With noise of real numbers: that on counts is whole in OpenDP.
+    parameters = dataclasses.replace(make_problem().parameters, program=Program.PYTHON)
+    of_rows = dataclasses.replace(make_problem(), parameters=parameters)
+    parameters = dataclasses.replace(parameters, statistic=Statistic.SUM)
     of_sum = PrivatePairProblem(parameters, 1.0, 5, 0.25)
     sums = UserGroupPairs(rows.user_codes, rows.group_codes, rows.rows, 40, rows.rows * 0.25)
     np.testing.assert_allclose(of_sum.noise, 0.25 * of_rows.noise)
@@ -336,7 +339,8 @@ def test_errors_are_those_of_the_groups() -> None:
         for user in users:
             share = min(1.0, groups / len(user))
             bias[: len(user)] += [a - share * min(a, amount) for a in user]
-        expected = bias.sum() + 4 * groups * amount / 2.0  # b = L0 L-infinity / epsilon at epsilon = 2.
+        # Whole noise of scale b = L0 L-infinity / epsilon at epsilon = 2 has E|z| = 1 / sinh(1 / b).
+        expected = bias.sum() + 4 / math.sinh(2.0 / (groups * amount))
         assert private_pair.compute_errors(problem, rows)[index] == pytest.approx(expected, rel=1e-5)
 
 

@@ -10,6 +10,7 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, Neighbours
+from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
@@ -332,7 +333,7 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         scale = (
             best.max_norm / (0.6 * 4.0) * math.sqrt(2.0)
             if noise is NoiseKind.LAPLACE
-            else GaussianNoise.for_release(best.max_norm, 0.6 * 4.0, 1e-2).scale
+            else best.max_norm * find_noise(Program.OPENDP, noise, 0.6 * 4.0, 1e-2).unit_scale
         )
         squares = share * (missing**2 + scale**2) + (1.0 - share) * problem.totals**2
         assert best.error == pytest.approx(math.sqrt(squares.mean()), rel=1e-12)

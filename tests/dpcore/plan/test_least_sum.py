@@ -9,7 +9,9 @@ import pytest
 
 from dpcore import total
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.programs import DrawnNoise, Program
 from dpcore.data.totals_per_user import Amounts
+from dpcore.plan import curves as plan_curves
 from dpcore.plan.curves import BoundCurve, TotalCurve
 from dpcore.plan.least_sum import evaluate_split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.parameters import Budget
@@ -46,7 +48,9 @@ def random_plan(number):
             values.append(100.0)
         else:
             amounts = random_amounts(generator, kind)
-            curves.append(TotalCurve(amounts, noise.unit_variance, is_integer=bool(generator.integers(2))))
+            is_integer = bool(generator.integers(2))
+            whole_noise = noise if is_integer and number % 5 < 2 else None
+            curves.append(TotalCurve(amounts, noise.unit_variance, is_integer, whole_noise))
             values.append(amounts.total)
     weights = 10.0 ** generator.uniform(-1.0, 1.0, len(curves)) / np.square(values)
     return curves, weights, budget
@@ -89,13 +93,17 @@ def random_totals(number):
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
-@pytest.mark.parametrize("whole", [False, True])
-def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole):
+@pytest.mark.parametrize(
+    ("whole", "program"), [(False, Program.OPENDP), (True, Program.PYTHON), (True, Program.OPENDP)]
+)
+def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole, program):
     delta = None if noise is LAPLACE else 1e-6
     for number in range(40):
         epsilon = 10.0 ** np.random.default_rng(number).uniform(-2.0, 1.5)
-        problem = total.TotalProblem(random_totals(number), epsilon, noise, delta, Measure.RMSE, whole)
-        best = TotalCurve(random_totals(number), noise.unit_variance, whole).find_best(
+        amounts = random_totals(number)
+        problem = total.TotalProblem(amounts, epsilon, noise, delta, Measure.RMSE, whole, program)
+        whole_noise = noise if problem.noise.is_discrete else None
+        best = TotalCurve(amounts, noise.unit_variance, whole, whole_noise).find_best(
             np.array([problem.unit_noise**2])
         )
         bound = total.optimal_bound(problem)
@@ -105,6 +113,40 @@ def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole):
         assert math.sqrt(best.squared_errors[0]) == pytest.approx(
             float(total.errors(problem, best.bounds[0]).rmse)
         )
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+def test_whole_noise_has_the_variance_that_the_proof_assumes(noise):
+    """Variances are summed term by term, and their second differences taken, over scales from 0.05 to 10."""
+    scales, values = np.geomspace(0.05, 10.0, 400), np.arange(-600.0, 601.0)
+    v, step = scales**2, 1e-3
+
+    def variance(v):
+        scaled = np.abs(values) / np.sqrt(v)[:, None]
+        weights = np.exp(-scaled if noise is LAPLACE else -0.5 * scaled**2)
+        return (weights @ values**2) / weights.sum(axis=1)
+
+    at = variance(v)
+    assert plan_curves.compute_noise_variance(noise.unit_variance * v, noise) == pytest.approx(at, rel=1e-9)
+    assert (noise.unit_variance * v - at).min() + 1e-12 >= 0.0
+    assert (noise.unit_variance * v - at).max() <= plan_curves.GAIN
+    bulge = (variance(v * (1.0 + step)) - 2.0 * at + variance(v * (1.0 - step))) / step**2
+    assert 0.9 * plan_curves.BULGES[noise] < bulge.max() < plan_curves.BULGES[noise]
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+def test_of_a_list_of_bounds_the_least_under_whole_noise_is_found(noise):
+    generator, v = np.random.default_rng(8), 10.0 ** np.linspace(-4.0, 3.0, 300)
+    for size in (1, 3, 50):
+        alpha = 10.0 ** generator.uniform(-2.0, 1.5, size)
+        sensitivity = np.ceil(10.0 ** generator.uniform(0.0, 1.0, size))
+        beta = noise.unit_variance * sensitivity**2
+        curve = BoundCurve(alpha, beta, np.arange(float(size)), whole_noise=noise)
+        drawn = DrawnNoise(noise, 1.0, True)
+        least = np.min(
+            [a + drawn.variance(s * np.sqrt(v)) for a, s in zip(alpha, sensitivity, strict=True)], axis=0
+        )
+        assert curve.find_best(v).squared_errors == pytest.approx(least, rel=1e-12)
 
 
 def test_a_list_of_bounds_gives_the_least_of_its_lines():

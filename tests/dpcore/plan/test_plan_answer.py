@@ -2,20 +2,24 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import dpcore as ss
+from dpcore.code.release_noise import find_release_noise
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program, find_noise
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan.answer import build_answer, words
 from dpcore.plan.parameters import MAX_LINES, Objective, PlanParameters
 from dpcore.report.plotly_figures import draw
+from tests.dpcore.code import reading
 
 SHOP = samples.load("shop-events")
 FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows per group within 50%"
@@ -118,7 +122,7 @@ def test_lines_one_by_one_are_a_text():
     listed = ss.plan_bounds([3, 1, 40, 2], lines=["users", "rows within 3"], epsilon=1)
     assert listed.parameters.lines == "users; rows within 3"
     assert list(listed.bound.index) == ["users", "rows"]
-    held = json.loads(listed.answer.choice())["answer"]
+    held = json.loads(listed.answer.write_choice())["answer"]
     assert [one["release"] for one in held["lines"]] == ["users", "rows"]
 
 
@@ -129,6 +133,52 @@ def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_qu
     assert "1 by the program's" in spent
     # Of the exponential mechanism beside Gaussian noise no exact account is known.
     assert "ε really spent" not in build_plan_answer("users; median", **gaussian).facts
+
+
+ALONE = {  # A line with all of the budget, its own call, and settings of that call.
+    "rows within 5%": (ss.count_bound, {"objective": "rmse"}),
+    "sum within 5%": (ss.sum_bound, {"objective": "rmse", "value": "amount"}),
+    "users per group within 5%": (ss.group_bounds, {"group": "product", "statistic": "users"}),
+}
+
+
+@pytest.mark.parametrize("program", Program)
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, delta):
+    named = {"user": "user_id", "disclosure": "public", "mechanism": "gaussian" if delta else "laplace"}
+    epsilon = 5.0 if delta else 0.3
+    for line, (call, settings) in ALONE.items():
+        asked = {**named, "delta": delta, "epsilon": epsilon, "program": program.value}
+        events = "sample_data/shop_events.csv"
+        own = call(events, **asked, **settings)
+        plan = ss.plan_bounds(events, **asked, lines=[line], value="amount", group="product")
+        (alone,) = plan.solution.lines
+        # A bound on totals is rounded to few digits, which adds at most 1e-3.
+        assert alone.error == pytest.approx(own.error, rel=2e-3 if line.startswith("sum") else 1e-6), line
+        if program is Program.BEST:
+            continue
+        (several,), choice = plan.answer.code.forms, dict(own.answer.code.forms)
+        release = several[1].releases[0]
+        drawn = several[1].find_noise(release, program)
+        single = find_noise(program, NoiseKind.GAUSSIAN if delta else NoiseKind.LAPLACE, epsilon, delta)
+        assert drawn.unit_scale == pytest.approx(single.unit_scale, rel=1e-8)
+        if line.startswith("rows"):
+            (bounded,) = choice.values()
+            assert release.choice.max_rows == bounded.max_rows
+            noises = find_release_noise(bounded, program), find_release_noise(release.choice, program, drawn)
+            assert noises[0].deviation == pytest.approx(noises[1].deviation, rel=1e-8)
+
+
+def test_a_program_for_bigquery_has_a_query_for_every_share():
+    plan = ss.plan_bounds(
+        "sample_data/shop_events.csv", user="user_id", value="amount", lower=0, upper=100, epsilon=1,
+        lines="users; rows; sum; mean", program="BigQuery", disclosure="public",
+    )  # fmt: skip
+    found = reading.statements(plan.code())
+    assert len(found) == 5  # The mean draws rows first.
+    shares = [float(one.options["epsilon"]) for one in found if one.options]
+    assert sum(map(Fraction, shares)) <= 1
+    assert shares == pytest.approx([line.share for line in plan.solution.lines], rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
 
 def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_release():
     parameters = PlanParameters(
-        1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.OPENDP, **choose_defaults(SHOP)
+        1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.TUMULT, **choose_defaults(SHOP)
     )
     (line,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
     problem, value = table.build_mean_problem(SHOP, parameters)

@@ -23,7 +23,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.plan import parameters, table
 from dpcore.plan.parameters import NUM_PARTS, Budget, Line, LineStatistic, Objective, PlanParameters
-from dpcore.plan.solution import round_amount_down, round_to_parts
+from dpcore.plan.solution import round_to_parts
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
@@ -97,7 +97,7 @@ def test_parts_add_up_to_no_more_than_epsilon_in_binary(shares, epsilon):
     parts = round_to_parts(shares)
     assert int(parts.sum()) == NUM_PARTS
     assert [p > 0 for p in parts.tolist()] == [s > 0.0 for s in shares]
-    unit = round_amount_down(epsilon) / NUM_PARTS
+    unit = Budget(epsilon, NoiseKind.LAPLACE).total / NUM_PARTS
     charged = 0.0
     for part in parts.tolist():
         assert Fraction(part * unit) == part * Fraction(unit)  # each is exact
@@ -113,7 +113,7 @@ def test_opendp_proves_that_the_parts_are_at_most_epsilon():
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     for epsilon in (0.1, 0.3, 1.0, 2.7):
         each = [
-            p * (round_amount_down(epsilon) / NUM_PARTS)
+            p * (Budget(epsilon, NoiseKind.LAPLACE).total / NUM_PARTS)
             for p in round_to_parts([0.1, 0.2, 0.7 / 3, 0.7 / 3, 0.7 / 3]).tolist()
         ]
         made = dp.c.make_composition(
@@ -125,7 +125,7 @@ def test_opendp_proves_that_the_parts_are_at_most_epsilon():
 def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
     clamped = np.clip(SHOP.values.values, 0, 100)
     for epsilon in (0.2, 1.0, 5.0):
-        line_of_mean, line_of_groups = plan_lines_of("mean; rows per group")
+        line_of_mean, line_of_groups = plan_lines_of("mean; rows per group", program=Program.PYTHON)
         v = np.array([epsilon**-2.0])
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
@@ -133,7 +133,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         best, own = line_of_mean.curve.find_best(v), mean.best_cap(problem)
         assert best.bounds[0] == own.max_contributions
         assert best.squared_errors[0] == pytest.approx(own.variance, rel=1e-9)
-        asked = PerGroupParameters(epsilon, Statistic.ROWS)
+        asked = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
         pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked))
         of = line_of_groups.curve.find_best(v)
         assert (of.bounds[0], of.second_bounds[0]) == (pair.max_groups, pair.max_amount)
@@ -142,7 +142,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
 
 
 def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_worse_than_it_must():
-    (line,) = plan_lines_of("quantile 0.75")
+    (line,) = plan_lines_of("quantile 0.75", program=Program.PYTHON)
     problem = table.build_quantile_problem(
         SHOP, PlanParameters(1.0, lines="quantile 0.75", lower=0.0, upper=100.0), line.line
     )
@@ -203,18 +203,28 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     assert 1.0 < sigma / 4.2247 < 1.12  # exactly calibrated: 4.2247 at (1, 1e-6), Balle and Wang 2018
     assert budget.exact_epsilon == pytest.approx(compute_gaussian_epsilon(sigma, 1e-6))
     assert budget.exact_epsilon < 1.0
+    # Plain Python and PipelineDP account exactly, and BigQuery draws Laplace noise of half of epsilon.
+    for program, excess in ((Program.PYTHON, 1.0), (Program.PIPELINEDP, 1.0005)):
+        exact = Budget(1.0, NoiseKind.GAUSSIAN, 1e-6, program)
+        assert math.sqrt(exact.full_v) == pytest.approx(4.2247 * excess, rel=1e-5)
+        assert exact.convert_to_epsilon(1.0 / exact.full_v) == pytest.approx(1.0, rel=1e-6)
+    asked = PlanParameters(0.5, mechanism=NoiseKind.GAUSSIAN, delta=1e-6, program=Program.BIGQUERY)
+    assert asked.budget.full_v == pytest.approx(16.0)
+    assert asked.budget.convert_to_epsilon(1.0 / 4.0) == pytest.approx(0.5)
+    # Beside a quantile rho is what adds up.
+    assert Budget(1.0, NoiseKind.GAUSSIAN, 1e-6, Program.PYTHON, has_quantile=True).full_v == budget.full_v
     # Four lines of any shares are one Gaussian of all of them.
     assert np.sum(1.0 / budget.divide(np.array([0.1, 0.2, 0.3, 0.4]))) == pytest.approx(1.0 / sigma**2)
     assert budget.convert_to_epsilon(sigma**-2.0) == pytest.approx(1.0, rel=1e-5)
     assert Budget(1.0, NoiseKind.LAPLACE).convert_to_epsilon(0.7) == 0.7
     # A mean costs more where a library splits its budget inside.
-    ours, *theirs = (
+    ours, opendp, *theirs = (
         plan_lines_of("mean", program=p)[0].curve.find_best(np.ones(1)).squared_errors[0] for p in OF_PLANS
     )
-    assert min(theirs) > ours
-    for program, text in ((Program.TUMULT, "median"), (Program.PIPELINEDP, "rows")):
+    assert min(theirs) > ours == opendp
+    for program in (Program.TUMULT, Program.PIPELINEDP, Program.BIGQUERY):
         with pytest.raises(InvalidInput, match=program.value):
-            plan_lines_of(text, program=program, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
+            plan_lines_of("median", program=program, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
 
 
 def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
@@ -226,7 +236,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
     frame = {"u": np.repeat(np.arange(sizes.size), sizes).astype(str), "v": values}
     data = to_dataset(pd.DataFrame(frame), user="u", value="v")
     for text in ("median", "quantile 0.99"):
-        (line,) = plan_lines_of(text, data)
+        (line,) = plan_lines_of(text, data, program=Program.PYTHON)
         problem = table.build_quantile_problem(
             data, PlanParameters(1.0, lines=text, lower=0.0, upper=100.0), line.line
         )
@@ -239,7 +249,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
             exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
             assert math.sqrt(best.squared_errors[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
-            asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0)
+            asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0, program=Program.PYTHON)
             bound, other = (
                 float(best.bounds[0]),
                 float(table.convert_rank_epsilon(1.3 * epsilon, NoiseKind.LAPLACE)),

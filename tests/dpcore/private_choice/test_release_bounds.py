@@ -12,6 +12,7 @@ from dpcore.code.choice import Quantity
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts, amounts_of
@@ -38,7 +39,9 @@ EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
 def quantile_draw(epsilon: float = 1.0, **asked: object) -> SelectionRequest:
-    return request_quantile_bound(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
+    return request_quantile_bound(
+        QuantileParameters(epsilon, neighbours=USERS, program=Program.BEST, **asked), SETTING, 1.0, 40
+    )
 
 
 def learner_draw(rows: int = 30, **asked: object) -> SelectionRequest:
@@ -161,7 +164,9 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     weighting: Weighting, quantiles: str, population: bool
 ) -> None:
     histogram = samples.load("shop-events").histogram
-    asked = QuantileParameters(1.0, quantiles, weighting=weighting, population=population, neighbours=USERS)
+    asked = QuantileParameters(
+        1.0, quantiles, weighting=weighting, population=population, neighbours=USERS, program=Program.BEST
+    )
     draw = request_quantile_bound(asked, SETTING, 0.1)
     # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
     reach = max(asked.levels[0], 1.0 - asked.levels[0])

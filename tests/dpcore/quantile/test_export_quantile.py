@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.quantile import WeightKind
@@ -35,8 +36,10 @@ def test_weights_sum_to_one_and_bound_every_user(kind, bound):
 
 def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     shop = replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
-    parameters = QuantileParameters(2.0, "0.9, 0.5", low=0.0, high=100.0, weighting=Weighting.CAP)
-    choice = json.loads(build_answer(shop, parameters).choice())
+    parameters = QuantileParameters(
+        2.0, "0.9, 0.5", low=0.0, high=100.0, weighting=Weighting.CAP, program=Program.BEST
+    )
+    choice = json.loads(build_answer(shop, parameters).write_choice())
     assert choice["question"]["quantiles"] == "0.9, 0.5"
     assert choice["question"]["label"] == "public input"
     assert choice["data"]["label"] == choice["answer"]["label"] == Disclosure.PRIVATE.label

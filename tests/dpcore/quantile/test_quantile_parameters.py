@@ -7,17 +7,19 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.quantile.mechanism import NEIGHBOURS
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 
+BEST = {"program": Program.BEST}
 NORMAL = {"base": BaseKind.NORMAL, "center": 3.0, "spread": 2.0}
 BINS = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 3"}
 
 
 def refused(**fields) -> str:
     with pytest.raises(InvalidInput) as caught:
-        QuantileParameters(**{"epsilon": 1.0, **fields})
+        QuantileParameters(**{"epsilon": 1.0, **BEST, **fields})
     return "\n".join(problem.sentence for problem in caught.value.problems)
 
 
@@ -72,7 +74,7 @@ def test_all_problems_are_said_at_once():
     "fields", [{"low": 0.0, "high": 4.0}, NORMAL, BINS], ids=["uniform", "normal", "histogram"]
 )
 def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
-    parameters = QuantileParameters(1.0, **fields)
+    parameters = QuantileParameters(1.0, **BEST, **fields)
     base_given, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
     # X -> middle + 3 (X - middle) + width / 4, from the definition, on points around the middle.
     center_of_mass, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
@@ -82,12 +84,35 @@ def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
 
 
 def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
-    values, users = (QuantileParameters(1.0, "0.5, 0.8", neighbours=one) for one in NEIGHBOURS)
+    values, users = (QuantileParameters(1.0, "0.5, 0.8", neighbours=one, **BEST) for one in NEIGHBOURS)
     # 0.5 ε each: the median may be drawn with twice that, the 0.8-quantile with 1 / 0.8 of it.
     assert [users.drawn_epsilon(q) for q in users.levels] == pytest.approx([1.0, 0.625])
     assert (values.epsilon_of_other, users.epsilon_of_other) == pytest.approx((0.25 + 0.4, 1.625))
     assert users.rank_bound(ContributionHistogram(sizes=[1], users=[5])).epsilon == 0.625
     with pytest.raises(InvalidInput, match="may have any number of rows"):
-        QuantileParameters(1.0, weighting=Weighting.NONE, neighbours=Neighbours.ADD_OR_REMOVE_USER)
+        QuantileParameters(1.0, **BEST, weighting=Weighting.NONE, neighbours=Neighbours.ADD_OR_REMOVE_USER)
     with pytest.raises(InvalidInput, match="What epsilon protects must be one of"):
-        QuantileParameters(1.0, neighbours=Neighbours.REPLACE_USER)
+        QuantileParameters(1.0, **BEST, neighbours=Neighbours.REPLACE_USER)
+
+
+def test_a_library_bounds_rows_of_users_who_come_and_go_and_uses_the_range_of_the_base_alone():
+    parameters = QuantileParameters(1.0, weighting=Weighting.NONE, **NORMAL)
+    assert (parameters.program, parameters.weighting) == (Program.OPENDP, Weighting.CAP)
+    assert parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER
+    assert {"weighting", "neighbours"} < set(parameters.unused_names)
+    # Four standard deviations around the mean; a poorer base is moved by a share of its width.
+    points = parameters.base_distribution().breaks
+    assert (points[0], points[-1], points.size) == (-5.0, 11.0, 1001)
+    assert parameters.base_distribution(2.0, 0.5).breaks == pytest.approx(3.0 + 2.0 * (points - 3.0) + 8.0)
+    own_base = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 0"}
+    plain = QuantileParameters(1.0, program=Program.PYTHON, weighting=Weighting.NONE, **own_base)
+    assert plain.weighting is Weighting.NONE
+    assert plain.base_distribution().breaks == pytest.approx((np.arange(2000) + 0.5) / 500)
+
+
+@pytest.mark.parametrize(
+    ("program", "epsilon"),
+    [(Program.OPENDP, 0.5), (Program.TUMULT, 0.5), (Program.PIPELINEDP, 1.0), (Program.BIGQUERY, 1.0 / 3.0)],
+)
+def test_quantiles_share_epsilon_as_the_program_divides_it(program, epsilon):
+    assert QuantileParameters(1.0, "0.5, 0.8", program=program).epsilon_each == pytest.approx(epsilon)

@@ -76,7 +76,7 @@ def test_certificates_fail_on_half_answers(seed):
     problem = random_problem(seed)
     best = working_set.solve(problem)
     # The optimum's own multipliers, from a search that is asked again.
-    dual = problem.whitened.triangle @ _multipliers(problem)
+    dual = problem.whitened.triangular_factor @ _multipliers(problem)
     assert estimate.evaluate(problem, best.matrix, dual, "", "").certificate.proves(1e-5)
     broken = best.matrix.copy()
     broken[:, 0] += 1e-3 * np.abs(broken).max()

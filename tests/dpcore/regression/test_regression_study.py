@@ -24,7 +24,7 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     asked = replace(PROBLEM, **changes)
     of_draws, anew = (sample_limiting.average_draws(asked, draws), estimate_caps(asked, DATA.labels, 4))
-    for name in ("caps", "num_used", "sampling_variance", "privacy_variance", "prediction_error"):
+    for name in ("caps", "num_full_rank", "sampling_variance", "privacy_variance", "prediction_errors"):
         np.testing.assert_allclose(getattr(of_draws, name), getattr(anew, name), rtol=1e-12)
 
 
@@ -33,7 +33,7 @@ def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
     one = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
     curve = sample_limiting.average_draws(PROBLEM, draws)
     assert curve.variance[0] == pytest.approx(one.variance, rel=1e-10)
-    assert curve.prediction_error[0] == pytest.approx(
+    assert curve.prediction_errors[0] == pytest.approx(
         compute_prediction_error(PROBLEM, one, DATA.labels), rel=1e-10
     )
 
@@ -57,9 +57,9 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
         assert found["best_cap_coefficients"] == pytest.approx(curve.variance.min())
-        assert found["best_cap_predictions"] == pytest.approx(curve.prediction_error.min())
+        assert found["best_cap_predictions"] == pytest.approx(curve.prediction_errors.min())
         assert found["no_cap_coefficients"] == pytest.approx(curve.variance[-1])
-        assert found["no_cap_predictions"] == pytest.approx(curve.prediction_error[-1])
+        assert found["no_cap_predictions"] == pytest.approx(curve.prediction_errors[-1])
         assert found["best_cap"] == curve.max_contributions
         assert found["ours_coefficients"] < found["best_cap_coefficients"] < found["no_cap_coefficients"]
         assert found["gap"] <= study.TOLERANCE
@@ -87,8 +87,8 @@ def test_a_figure_of_the_paper_takes_noise_and_range_of_the_generated_labels():
     errors = study.compute_errors(200.0, 1.8, 2.0, seed=3)
     best = compute_prediction_error(problem, working_set.solve(problem), table.labels)
     assert errors["weights"] == pytest.approx(best, rel=1e-2)
-    assert errors["best_bound"] == pytest.approx(curve.prediction_error.min())
-    assert errors["no_bound"] == pytest.approx(curve.prediction_error[-1])
+    assert errors["best_bound"] == pytest.approx(curve.prediction_errors.min())
+    assert errors["no_bound"] == pytest.approx(curve.prediction_errors[-1])
 
 
 @pytest.mark.parametrize("g", [2, 3, 4, 6, 8])

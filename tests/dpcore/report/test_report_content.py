@@ -58,7 +58,7 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         assumptions=("Counts are public",),
         disclosure=kind,
         parameters=MeanParameters(1.0),
-        choice=lambda: json.dumps({"answer": number}),
+        write_choice=lambda: json.dumps({"answer": number}),
     )
     return Report(
         page="Mean",
@@ -123,7 +123,7 @@ def test_what_is_published_is_the_same_whatever_the_private_numbers():
     assert [figure.key for figure in one.figures] == ["public"]
     assert [line.value for line in one.releases] == ["0.5"], "a DP release may be published"
     assert one.answer.assumptions == ("Counts are public",)
-    assert one.answer.choice is None
+    assert one.answer.write_choice is None
     number_text = " ".join(one.omitted)
     for part in ("Summary of the data", "The choice", "Own figure"):
         assert part in number_text

@@ -127,7 +127,7 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
     problem = parameters.problem(user_totals(LINES, Summed.ROWS).amounts)
-    found = json.loads(build_answer(LINES, parameters).choice())
+    found = json.loads(build_answer(LINES, parameters).write_choice())
     answer = found["answer"]
     t = answer["max_contributions"]
     sizes, users = LINES.histogram.sizes, LINES.histogram.users
@@ -152,7 +152,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
 def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
     data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
     parameters = TotalParameters(2.0, Summed.VALUES, objective=Measure.BOUND)
-    answer = json.loads(build_answer(data, parameters).choice())["answer"]
+    answer = json.loads(build_answer(data, parameters).write_choice())["answer"]
     # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
     # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
     assert (answer["max_total"], answer["max_total_rounded"]) == (24.758, 24.76)
@@ -162,7 +162,7 @@ def test_the_file_of_a_bound_of_zero_is_json():
     # A bound T adds noise of 100 T on average, and keeps at most 2 T.
     data = data_with([0, 1], [1.0, 1.0], Totals([1.0, 1.0], "euros"))
     parameters = TotalParameters(0.01, Summed.VALUES, objective=Measure.BOUND)
-    text = build_answer(data, parameters).choice()
+    text = build_answer(data, parameters).write_choice()
     assert json.loads(text)["answer"]["max_total"] == 0.0
 
 
@@ -171,7 +171,7 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
     limits = (-5.0, 5.0) if entered else (None, None)
     parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
-    found = json.loads(build_answer(data, parameters).choice())
+    found = json.loads(build_answer(data, parameters).write_choice())
     assert found["answer"]["range_comes_from"] == ("entered" if entered else "the data")
     # A range read off private data stands only where the label says so.
     assert ("lower" in found["question"]) is entered

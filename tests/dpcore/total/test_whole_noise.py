@@ -101,3 +101,14 @@ def test_the_methods_name_the_noise_that_the_program_draws(program: Program, tot
     methods = str(answer.answer.make_methods().sentences)
     assert ("Laplace" in methods) == (program is Program.BIGQUERY)
     assert ("Gaussian" in methods) == (program is not Program.BIGQUERY)
+
+
+def test_users_within_a_tenth_take_less_epsilon_where_noise_is_whole() -> None:
+    """The variance of whole Laplace noise is 2 a / (1 - a)^2 with a = e^-epsilon; that of real noise 2 / epsilon^2."""
+    reached = {
+        program: ss.plan_bounds([1] * 50, lines="users within 0.1", epsilon=1.0, program=program.value)
+        for program in (Program.OPENDP, Program.PYTHON)
+    }
+    (whole,), (real,) = (reply.solution.reaching_epsilons for reply in reached.values())
+    assert math.sqrt(2.0 * math.exp(-whole)) / (1.0 - math.exp(-whole)) == pytest.approx(0.1, rel=1e-9)
+    assert (whole, real) == (pytest.approx(5.31, abs=0.01), pytest.approx(math.sqrt(200.0), rel=1e-9))

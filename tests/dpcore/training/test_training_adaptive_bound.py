@@ -64,12 +64,14 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         assert total[:, 0] == pytest.approx(by_hand, abs=1e-9)
         sure = np.abs(lengths - bound) > 1e-5 * bound
         assert np.array_equal(inside[sure], (lengths <= bound)[sure])
-    assert np.linalg.norm(moved_sum[0] - moved_sum[1]) <= account.gradient_sensitivity(relation) * (1 + 1e-9)
-    assert abs(moved_count[0] - moved_count[1]) <= 0.5 * account.gradient_sensitivity(relation)
+    assert np.linalg.norm(moved_sum[0] - moved_sum[1]) <= account.get_gradient_sensitivity(relation) * (
+        1 + 1e-9
+    )
+    assert abs(moved_count[0] - moved_count[1]) <= 0.5 * account.get_gradient_sensitivity(relation)
     # And in the whole numbers of a release, exactly.
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
-    assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.squared_gradient
-    assert (grid.count * (whole_count[0] - whole_count[1])) ** 2 <= grid.squared_counts
+    assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.squared_gradient_sensitivity
+    assert (grid.count_unit * (whole_count[0] - whole_count[1])) ** 2 <= grid.squared_count_sensitivity
     other_sums, _ = integer_sums.round_user_sums(
         rows.select_users(np.arange(rows.num_users - 1)), mechanism, bound, theta
     )
@@ -102,13 +104,13 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
 
     epsilon, delta, steps = 1.3, 1e-6, 40
     plan = account.plan_rule_noise(Mechanism(epsilon, delta, relation, steps=steps), follows)
-    moved = account.gradient_sensitivity(relation)
-    parts = [(plan.gradient / moved, steps)]
+    moved = account.get_gradient_sensitivity(relation)
+    parts = [(plan.gradient_noise / moved, steps)]
     if follows:
-        parts.append((plan.count / (0.5 * moved), steps))
+        parts.append((plan.count_noise / (0.5 * moved), steps))
     if relation is ADD:
-        parts.append((plan.number, 1))
-    assert (plan.number > 0) is (relation is ADD)
+        parts.append((plan.num_users_noise, 1))
+    assert (plan.num_users_noise > 0) is (relation is ADD)
     with np.errstate(all="ignore"):
         whole_loss = None
         for sigma, times in parts:
@@ -130,13 +132,17 @@ def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
     mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-6, relation))
     grid = release.choose_rule_grid(mechanism, follows)
     plan = account.plan_rule_noise(mechanism, follows)
-    unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.total)
-    assert unit / integer_sums.CELLS == pytest.approx(plan.gradient, rel=1e-5)
-    assert mechanism.steps * (grid.squared_gradient + grid.squared_counts) + grid.number**2 == grid.total
+    unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.squared_total_sensitivity)
+    assert unit / integer_sums.CELLS == pytest.approx(plan.gradient_noise, rel=1e-5)
+    assert (
+        mechanism.steps * (grid.squared_gradient_sensitivity + grid.squared_count_sensitivity)
+        + grid.num_users_unit**2
+        == grid.squared_total_sensitivity
+    )
     if follows:
-        assert unit / (2 * grid.count) == pytest.approx(plan.count, rel=1e-5)
-    if grid.number:
-        assert unit / grid.number == pytest.approx(plan.number, rel=1e-5)
+        assert unit / (2 * grid.count_unit) == pytest.approx(plan.count_noise, rel=1e-5)
+    if grid.num_users_unit:
+        assert unit / grid.num_users_unit == pytest.approx(plan.num_users_noise, rel=1e-5)
 
 
 @pytest.mark.parametrize("sigma", [10.0, 37.5])
@@ -179,13 +185,16 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
 def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
-    noise = integer_sums.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
+    noise = integer_sums.account_exactly(grid.squared_total_sensitivity, 200 * 8 + 1, 1.0, 1e-6)
     draws = np.concatenate(
-        [noise.release(np.zeros(500, dtype=np.int64), grid.squared_gradient) for _ in range(8)]
+        [noise.release(np.zeros(500, dtype=np.int64), grid.squared_gradient_sensitivity) for _ in range(8)]
     )
     # 4,000 draws; a right law fails once in 10,000.
     assert kstest(draws / noise.scale, "norm").pvalue > 1e-4
-    assert noise.remaining == grid.total - 8 * grid.squared_gradient
+    assert (
+        noise.remaining_squared_sensitivity
+        == grid.squared_total_sensitivity - 8 * grid.squared_gradient_sensitivity
+    )
 
 
 def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
@@ -248,8 +257,8 @@ def followed_without_noise(rows, mechanism, steps_of_bound=None):
     quiet = descent.RuleNoise(
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
-    return descent.simulate(
-        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, plan=plan,
+    return descent.simulate_descents(
+        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, noise_plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
 
@@ -258,7 +267,7 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
     rows, mechanism = draw_rows(5, [3, 1, 7, 2, 1, 4]), Mechanism(1.0, 1e-6)
     trained = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     theta, bounds = np.random.default_rng(6).standard_normal((3, 2)), np.array([0.3, 0.8])
-    total, num_within = descent.make_clipped_sums(rows, mechanism, 2)(theta, bounds, trained)
+    total, num_within = descent.make_clipped_gradient(rows, mechanism, 2)(theta, bounds, trained)
     for run in range(2):
         single_run = rows.select_users(np.flatnonzero(trained[:, run]))
         by_itself = descent.make_bounded_gradient(single_run, mechanism, [FOLLOWED], 0, range(1))
@@ -293,7 +302,7 @@ def test_a_step_has_the_size_that_the_rule_promises():
     eta = training_mechanism.choose_step_length(plan.unit_noise, 4, np.array([1.0]), mechanism)
     for t in range(200):
         ahead = theta + 0.9 * (theta - before)
-        before, theta = theta, ahead - eta * plan.gradient * gradient[t]
+        before, theta = theta, ahead - eta * plan.gradient_noise * gradient[t]
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
     assert 0.85 * training_mechanism.NOISE_NORM < root_mean_square < 1.05 * training_mechanism.NOISE_NORM
     # The mean over steps has less.
@@ -433,10 +442,10 @@ def test_the_exponential_is_right_and_the_same_wherever_it_stands():
 def test_blocks_of_users_add_up_to_the_same(monkeypatch):
     rows, mechanism = draw_rows(4, [3, 1, 12, 5, 1, 1, 8]), Mechanism(1.0, 1e-6)
     theta, bounds = np.random.default_rng(0).standard_normal((3, 4)), np.array([0.3, 0.8, 1.5, 4.0])
-    total, num_within = descent.make_clipped_sums(rows, mechanism, 4)(theta, bounds, None)
+    total, num_within = descent.make_clipped_gradient(rows, mechanism, 4)(theta, bounds, None)
     monkeypatch.setattr(descent, "BLOCK", 20)
     assert len(descent._cut_into_blocks(rows, 4)) > 2
-    total_of_blocks, within_blocks = descent.make_clipped_sums(rows, mechanism, 4)(theta, bounds, None)
+    total_of_blocks, within_blocks = descent.make_clipped_gradient(rows, mechanism, 4)(theta, bounds, None)
     slopes = descent.clip_slopes(rows, mechanism, rows.signed @ theta, slice(None))
     sums = np.array([rows.signed[rows.users == u].T @ slopes[rows.users == u] for u in range(7)])
     norms = np.linalg.norm(sums, axis=1)

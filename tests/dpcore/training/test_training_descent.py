@@ -131,9 +131,9 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
     distance = np.linalg.norm(
         everybody - gradient_of(neighbour, mechanism, Cell(method, bound), keys)(theta), axis=0
     )
-    assert np.all(distance <= account.gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
+    assert np.all(distance <= account.get_gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
     weight = abs(float(rows.histogram.kept_rows(bound)) - float(neighbour.histogram.kept_rows(bound)))
-    assert weight <= account.weight_sensitivity(relation, bound) * (1 + 1e-12) + 1e-12
+    assert weight <= account.compute_weight_sensitivity(relation, bound) * (1 + 1e-12) + 1e-12
 
 
 def test_the_declared_sensitivity_is_reached():
@@ -188,9 +188,12 @@ def test_a_cap_keeps_random_rows_anew_in_every_run():
 def noise_multipliers(mechanism: Mechanism, bound: float) -> tuple[float, float]:
     """σ/Δ of a step and of the sum of weights; 0 where that is public."""
     noise = account.plan_noise(mechanism, bound)
-    distance = account.gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
-    weight = account.weight_sensitivity(mechanism.neighbours, bound)
-    return noise.gradient / distance, noise.weight / weight if weight else noise.weight
+    distance = account.get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
+    weight = account.compute_weight_sensitivity(mechanism.neighbours, bound)
+    return (
+        noise.gradient_noise / distance,
+        noise.weight_sum_noise / weight if weight else noise.weight_sum_noise,
+    )
 
 
 @pytest.fixture
@@ -227,11 +230,11 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
 
 def test_public_counts_pay_nothing_for_the_sum_of_weights():
     add, replaced, values = (Mechanism(1.0, 1e-5, relation, steps=30) for relation in (ADD, REPLACE, VALUES))
-    assert account.plan_noise(values, 5.0).weight == 0.0
-    assert account.plan_noise(replaced, 1.0).weight == 0.0  # averages of a public number of users
-    assert account.plan_noise(replaced, 5.0).weight > 0.0
-    one = account.plan_noise(values, 5.0).gradient
-    assert account.plan_noise(add, 5.0).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
+    assert account.plan_noise(values, 5.0).weight_sum_noise == 0.0
+    assert account.plan_noise(replaced, 1.0).weight_sum_noise == 0.0  # averages of a public number of users
+    assert account.plan_noise(replaced, 5.0).weight_sum_noise > 0.0
+    one = account.plan_noise(values, 5.0).gradient_noise
+    assert account.plan_noise(add, 5.0).gradient_noise == pytest.approx(one / 2 / math.sqrt(0.95))
 
 
 def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
@@ -274,7 +277,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
     full = account.plan_noise(everybody, 2.0)
     for sampled in (0.05, 0.5):
         multiplier, weight = noise_multipliers(replace(everybody, sampled=sampled), 2.0)
-        assert multiplier < full.gradient / 2.0
+        assert multiplier < full.gradient_noise / 2.0
         assert bound_sampled_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
         assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
@@ -284,7 +287,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
             other.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
             assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
     nearly = account.plan_noise(replace(everybody, sampled=0.999), 2.0)
-    assert nearly.gradient == pytest.approx(full.gradient, rel=0.01)
+    assert nearly.gradient_noise == pytest.approx(full.gradient_noise, rel=0.01)
     with pytest.raises(InvalidInput, match="needs neighbours that add or remove"):
         Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
 

@@ -90,13 +90,13 @@ def test_a_summary_has_the_mean_and_its_error():
     table = experiment.fill_table(question.make_empty_table())
     values = table.scores[3, :, Side.HELD_OUT, 1, 1]
     result = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
-    assert result.mean[3] == pytest.approx(values.mean())
-    assert result.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
-    assert result.half_width[3] == pytest.approx(
-        2.093024 * result.standard_error[3], rel=1e-6
+    assert result.means[3] == pytest.approx(values.mean())
+    assert result.standard_errors[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
+    assert result.half_widths[3] == pytest.approx(
+        2.093024 * result.standard_errors[3], rel=1e-6
     )  # t of 19, 97.5 %
     empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert np.isnan(empty.mean).all()
+    assert np.isnan(empty.means).all()
     assert decision.find_best(question.make_empty_table(), Method.SMOOTH) is None
     with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
         Experiment(question.splits, question.mechanism, (), 1)
@@ -105,7 +105,7 @@ def test_a_summary_has_the_mean_and_its_error():
 def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     table = experiment.fill_table(small(10).make_empty_table())
     best = decision.find_best(table, Method.CAP)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     assert means[best.cell_index] == min(means[2], means[3])
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
@@ -114,7 +114,7 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
     assert gain == pytest.approx(each.mean())
     assert error == pytest.approx(each.std(ddof=1) / math.sqrt(10))
-    half_width = summarise_splits(each, table.experiment).half_width
+    half_width = summarise_splits(each, table.experiment).half_widths
     assert half_width == pytest.approx(2.262157 * error, rel=1e-6)  # t of 9
 
 
@@ -179,9 +179,9 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     by_split = [values[split::4] for split in range(4)]
     variance_within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
     summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert summary.mean[0] == pytest.approx(values.mean())
-    assert summary.spread[0] == pytest.approx(math.sqrt(variance_within))
-    assert summary.half_width[0] == pytest.approx(
+    assert summary.means[0] == pytest.approx(values.mean())
+    assert summary.spreads[0] == pytest.approx(math.sqrt(variance_within))
+    assert summary.half_widths[0] == pytest.approx(
         2.306004 * math.sqrt(variance_within / 12), rel=1e-6
     )  # t of 8
     spread_between = np.std([one.mean() for one in by_split], ddof=1)
@@ -190,12 +190,12 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
         3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
     one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
-    assert (one.mean, one.runs, one.degrees) == (2.0, 2, 1)
+    assert (one.means, one.num_runs, one.degrees_of_freedom) == (2.0, 2, 1)
     assert np.isnan(one.users_half_width)
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
-    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, with_output=True))
+    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, includes_output=True))
     cells, mechanism = question.cells, question.mechanism
     trained = []
 
@@ -277,7 +277,9 @@ def test_more_runs_decide_where_a_table_does_not():
         decided = decision.choose_answer(table, experiment.Table(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(table, experiment.Table(close_call, scores), choice_is_free=True)
+        free = decision.choose_answer(
+            table, experiment.Table(close_call, scores), choice_costs_no_privacy=True
+        )
         assert free.cell_index == (0 if more < 0 else 1)
     assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
@@ -295,7 +297,7 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
         filled[0, :, Side.HELD_OUT, 0, 0] = guess + sway + shift
         summary = decision.compare_with_guessing(experiment.Table(question, filled), references, 0)
-        assert summary.mean == pytest.approx(shift)
+        assert summary.means == pytest.approx(shift)
         assert bool(summary.is_clear) is clear
 
 
@@ -309,7 +311,7 @@ def test_the_descent_without_noise_splits_the_excess():
     loss = (
         experiment.fill_table(question.make_empty_table())
         .summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
-        .mean[0]
+        .means[0]
     )
     assert floor < unclipped < quiet < loss
     assert unclipped - floor < 1e-3  # 200 steps of the longest stable length are near the end
@@ -352,7 +354,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     start_share, noise_gain = decision.solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
-    variance = (account.plan_noise(mechanism, bound).gradient / total_weight) ** 2
+    variance = (account.plan_noise(mechanism, bound).gradient_noise / total_weight) ** 2
     return 0.5 * np.sum(eigenvalues * ((start_share * optimum) ** 2 + variance * noise_gain))
 
 
@@ -391,7 +393,7 @@ def _with_known_sum(rows, mechanism, bound, weights, runs):
         theta, iterates = np.zeros(rows.num_features), []
         for _ in range(mechanism.steps):
             gradient = -((weights * (1 - rows.signed @ theta)) @ rows.signed)
-            gradient = gradient + noise.gradient * rng.standard_normal(theta.size)
+            gradient = gradient + noise.gradient_noise * rng.standard_normal(theta.size)
             theta = theta - mechanism.learning_rate * gradient / weights.sum()
             iterates.append(theta)
         result[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)

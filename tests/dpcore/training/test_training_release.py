@@ -67,7 +67,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert 1.49 < model.facts.epsilon <= 1.5
     assert 0.0 < model.facts.delta <= 1e-6
     # A release has the noise of the curves, to what the split of the budget in whole numbers and rounding cost.
-    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient
+    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient_noise
     assert simulated < model.noise < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
@@ -307,9 +307,9 @@ def test_all_that_a_model_takes_from_private_rows_is_a_draw_that_is_paid_for(mon
     paid: list[int] = []
 
     def same(noise: GaussianSteps, values, squared_sensitivity: int) -> np.ndarray:
-        paid.append(noise.remaining)
+        paid.append(noise.remaining_squared_sensitivity)
         drawn.append(squared_sensitivity)
-        noise.remaining -= squared_sensitivity
+        noise.remaining_squared_sensitivity -= squared_sensitivity
         return (np.arange(np.size(values)) - 1) * 10**9
 
     monkeypatch.setattr(GaussianSteps, "release", same)

@@ -149,7 +149,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert found.disclosure is Disclosure.PRIVATE
         assert answer.LEAKS in build_answer(SECRET, found.parameters, found).detail
         told_of = build_answer(SECRET, found.parameters, found)
-        choice = json.loads(told_of.choice())
+        choice = json.loads(told_of.write_choice())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = contents.build_report(told_of, Source(SECRET))
         assert told.disclosure is Disclosure.PRIVATE
@@ -205,12 +205,12 @@ def test_the_table_of_bounds_names_what_is_corrected() -> None:
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    told = json.loads(answer_owners().choice())
+    told = json.loads(answer_owners().write_choice())
     assert told["answer"]["owners_needed_joint"] == 37
     assert told["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
     assert "data" not in told
     private = answer_owners(SECRET, source=OwnersSource.DATA)
-    assert json.loads(private.choice())["data"]["num_owners"] == 85
+    assert json.loads(private.write_choice())["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="no data to take owners from"):
         solve(Disclosure.PUBLIC, private.parameters)
 

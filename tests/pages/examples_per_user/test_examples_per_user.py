@@ -139,7 +139,7 @@ def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
 
 
 def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
-    found = json.loads(answer.choice())
+    found = json.loads(answer.write_choice())
     assert found["answer"]["bound"] == answer.numbers[0].value
     assert found["answer"]["noise_multiplier"] >= answer.solution.best.multiplier
     assert "estimate" in found["answer"]["proof"]

@@ -165,14 +165,14 @@ def test_figures_draw_what_was_computed() -> None:
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in PRIVATE_KINDS:
         (one,) = [one for one in fig.data if one.name == kind.value]
-        assert np.asarray(one.y) == pytest.approx(result.summarise(kind).mean[:, 0])
-        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_width[:, 0])
+        assert np.asarray(one.y) == pytest.approx(result.summarise(kind).means[:, 0])
+        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_widths[:, 0])
     at = solution.verdict.index
     (adaptive,) = [
         one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
     ]
     assert np.asarray(adaptive.y) == pytest.approx(
-        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[at]
+        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).means[at]
     )
     nearest = plots.plot_nearest_items(solution)
     assert nearest is not None
@@ -251,7 +251,7 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     assert (shown["label"], shown["value"]) == (core_answer.numbers[0].label, core_answer.numbers[0].text)
     assert figure_keys(trained)[0] == "factorisation_errors"
     drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
-    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).mean[:, 0])
+    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).means[:, 0])
 
 
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:

@@ -17,10 +17,14 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import answer as gap_answer
-from dpcore.gap_examples.compare import compare, fourfold_proof
+from dpcore.gap_examples.compare import carry_out_fourfold_proof, compare
 from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters
 from dpcore.gap_examples.regression import example_1, example_3
-from dpcore.gap_examples.two_groups import supremum, two_group_problem, whole_cap_limit
+from dpcore.gap_examples.two_groups import (
+    build_two_group_problem,
+    compute_integer_cap_limit,
+    compute_supremum,
+)
 from pages.gap_examples.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import setting
@@ -49,7 +53,7 @@ TABS = (
     "Downloads",
     "How this is computed",
 )
-BEST = supremum().ratio
+BEST = compute_supremum().ratio
 
 
 def open_step(at: AppTest, tab: str) -> AppTest:
@@ -65,13 +69,13 @@ def read_point(at: AppTest, key: str, name: str) -> tuple[float, float]:
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
     both = compare(problem)
-    proof = fourfold_proof(both)
+    proof = carry_out_fourfold_proof(both)
     assert read_point(at, "gap_data", "Best bound") == (
         both.cap.max_contributions,
         pytest.approx(both.cap.variance / both.smooth.variance),
     )
     assert read_point(at, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
-    x, y = read_point(at, "gap_data", f"Proof's h′ (case {proof.case})")
+    x, y = read_point(at, "gap_data", f"Proof's h′ (case {proof.case_number})")
     at_cap = float(mean.capped_variance(problem, proof.max_contributions))
     assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
     assert y <= 4.0
@@ -150,11 +154,11 @@ def test_two_groups_follow_their_sliders():
     at.slider(key="gap_examples.light_users").set_value(40)
     at.select_slider(key="gap_examples.light_size").set_value(2)
     check(at.select_slider(key="gap_examples.heavy_size").set_value(500).run())
-    problem = two_group_problem(40, 60, 1000, 2)
+    problem = build_two_group_problem(40, 60, 1000, 2)
     assert read_point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
     p, limit = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
     finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
-    assert limit == pytest.approx(whole_cap_limit(p).ratio)
+    assert limit == pytest.approx(compute_integer_cap_limit(p).ratio)
     assert np.all(finite <= BEST)
     assert "1.5625" in shown_texts(at)
 
@@ -187,7 +191,7 @@ def test_regression_shows_the_exact_ratio():
         assert np.all(np.diff(y) > 0)
         _, to_best = trace(chart(at, "gap_growth"), "To the best C")
         assert np.all(to_best > y)
-        assert to_best[x.tolist().index(8)] == pytest.approx(best / made.optimum)
+        assert to_best[x.tolist().index(8)] == pytest.approx(best / made.best_variance)
         assert "finds the same. Proved" in shown_texts(at)
     choose_example(at, 1)
     check(at.select_slider(key="gap_examples.regression_g").set_value(100).run())

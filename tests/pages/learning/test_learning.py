@@ -71,7 +71,7 @@ def at(opened_page: AppTest) -> AppTest:
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=SAMPLE
     )
-    names = {name: QUESTION.first(name) for name in QUESTION.fields}
+    names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
     return open_tab(enter_fields(opened_page, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
 
@@ -255,7 +255,7 @@ def test_all_bounds_are_drawn_and_listed():
     assert both.any()
     assert np.all(cut.y[both] <= corollary[both])
     assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
-    rows = solution.list_rival_rows(view, learning_answer.solve_rivals(problem), 2)
+    rows = solution.list_bias_bound_rows(view, learning_answer.find_cap_by_term(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.find_best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
@@ -297,7 +297,7 @@ def test_figure_2_is_the_mass_of_uncapped_users():
     direct = np.array([1.0 - p[p > t].sum() for t in tau_0])
     assert np.allclose(mass, direct, atol=1e-9)
     assert np.array_equal(mass, columns["uncapped_mass"])
-    tail = PowerLaw(1.5).tail(p.size)
+    tail = PowerLaw(1.5).compute_tail_mass(p.size)
     kept = drawn["α = 1.5, all rows kept"].y
     assert np.allclose(kept, [np.minimum(p, t).sum() + tail for t in tau_0], atol=1e-9)
     assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY}
@@ -370,7 +370,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     usual = LearningParameters(DEFAULT_EPSILON)
     cost = population.find_cost_of_privacy(usual.population(None), should_stop=lambda: True)
     assert not cost.best
-    job = jobs.Job(("", usual.about_cost))
+    job = jobs.Job(("", usual.cost_parameters))
     job.run(lambda progress, should_stop: cost)
     enter_fields(at, cost_job=job, loss_variance=usual.loss_variance)
     assert "Stopped: 0 of 8 values of n were done" in errors(at)
@@ -416,6 +416,6 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
-        document = json.loads(one.choice())
+        document = json.loads(one.write_choice())
         assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
     assert layouts[0] == layouts[1]

@@ -376,7 +376,7 @@ def test_downloads_carry_the_label(disclosure):
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     parameters = MeanParameters(epsilon=0.5, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     _, answer = build_mean_answer(SECRET, parameters)
-    choice = json.loads(answer.choice())
+    choice = json.loads(answer.write_choice())
     for part in ("data", "answer"):
         assert choice[part]["label"] == Disclosure.PRIVATE.label
     assert choice["data"]["value_variance_label"] == Disclosure.PRIVATE.label
@@ -394,7 +394,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
     _, answer = build_mean_answer(private, parameters)
-    choice_data = json.loads(answer.choice())["data"]
+    choice_data = json.loads(answer.write_choice())["data"]
     assert (choice_data["value_variance"], choice_data["value_variance_from"]) == (0.25, "worst")
     assert choice_data["value_variance_label"] == "public input"
 

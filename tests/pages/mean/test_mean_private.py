@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ import pytest
 from dpcore import mean
 from dpcore.answer import standard
 from dpcore.common import wording
+from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.mean.answer import build_answer
@@ -96,6 +99,27 @@ def test_variance_and_mean_of_the_values_are_used():
     assert usual.standard_error > 1.5 * best.standard_error
 
 
+def test_bound_error_and_program_follow_the_program_and_its_noise():
+    at = open_shop()
+    for program in (Program.PIPELINEDP, Program.BIGQUERY, Program.OPENDP):
+        check(at.selectbox(key="mean.program").set_value(program.value).run())
+        release = Release.PAIR if program is Program.OPENDP else Release.CENTRED_SPLIT
+        best = mean.best_cap(replace(shop_problem(release=release), program=program))
+        ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+        assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
+    check(at.segmented_control(key="mean.mechanism").set_value("Gaussian").run())
+    problem = replace(
+        shop_problem(), program=Program.OPENDP, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA
+    )
+    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    best = mean.best_cap(problem)
+    assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
+    assert problem.noise_sentence in shown_texts(at)
+    # The link opens the same again.
+    again = open_app("Mean", **dict(parse_qsl(link_of(at).partition("?")[2])))
+    assert trace(chart(again, "mean_error"), "Best bound") == trace(chart(at, "mean_error"), "Best bound")
+
+
 def test_a_rough_approximation_is_called_rough():
     assert "this error is rough" not in shown_texts(open_shop())
     assert "this error is rough" in shown_texts(open_shop("0.01"))
@@ -106,7 +130,7 @@ def test_files_say_which_setting_they_are_for():
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     made = build_answer(private, parameters)
     view = made.solution
-    choice = json.loads(made.choice())
+    choice = json.loads(made.write_choice())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS

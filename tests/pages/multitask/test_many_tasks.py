@@ -80,8 +80,8 @@ def at(opened_page: AppTest) -> AppTest:
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=WITHOUT
     )
-    names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    jobs = {name: None for name in QUESTION.also if "_job" in name}
+    names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
+    jobs = {name: None for name in QUESTION.other_origins if "_job" in name}
     return open_tab(enter_fields(opened_page, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
@@ -143,7 +143,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
         assert weights[float(size)] == pytest.approx(mean)
     texts = {one.label: one.text for one in answer.numbers}
     assert texts["User budget β"] == wording.number(problem.budget)
-    used = chosen.budget_use[problem.graph.tasks_per_user > 0].mean() / problem.budget
+    used = chosen.budget_uses[problem.graph.tasks_per_user > 0].mean() / problem.budget
     assert texts["Budget used"] == wording.percent(float(used))
 
 
@@ -248,9 +248,9 @@ def test_every_tab_is_drawn_for_every_source(at):
 def test_users_budget_use():
     weighed, problem = solve_small().comparison, build_small_problem()
     graph = problem.graph
-    use, users = plots.plot_use(weighed), plots.plot_users(weighed)
+    use, users = plots.plot_budget_use(weighed), plots.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
-        used = WeightRule(mu).allocate(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
+        used = WeightRule(mu).allocate(problem).budget_uses[graph.tasks_per_user > 0] / problem.budget
         (shares,) = [np.asarray(one.y) for one in use.items if one.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
@@ -451,10 +451,10 @@ def test_the_experiment_runs_on_the_page(at):
     panels = [(Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0), (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)]
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
-    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).mean)
+    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).means)
     check(at.segmented_control(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
-    assert drawn == pytest.approx(expected.summarise(panels[1]).mean)
+    assert drawn == pytest.approx(expected.summarise(panels[1]).means)
     check(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
 

@@ -37,6 +37,6 @@ def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.Monkey
     monkeypatch.setattr(contents.st, "session_state", state)
     places = [None, ("Data owners", "Unequal owners"), ("Mean", "")]
     assert contents.list_labels(places) == [None, "Data owners, Unequal owners", "Mean"]
-    contents._open_pressed("papers.open_items", tuple(places))
+    contents._open_clicked_page("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
-    assert state[keys.TOUR_GOES_TO] == catalogue.page("Data owners").path
+    assert state[keys.TOUR_GOES_TO] == catalogue.find_page("Data owners").path

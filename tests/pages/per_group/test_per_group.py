@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -416,6 +417,22 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     finish(at, "per_group.job")
     assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
     assert ("Statistic released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings
+
+
+def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
+    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    check(at.selectbox(key="per_group.program").set_value(Program.BIGQUERY).run())
+    _, l0, linf = find_best_pair(build_parameters(program=Program.BIGQUERY))
+    headline = f"Keep at most {l0} groups of each user, and {linf} rows in each."
+    assert headline in shown_texts(at)
+    assert (l0, linf) != find_best_pair(build_parameters())[1:]
+    opened = open_app("Per group", **dict(parse_qsl(link_of(at).partition("?")[2])))
+    assert headline in shown_texts(opened)
+    check(at.button(key="per_group_card" + keys.CARD_CODE).click().run())
+    (program,) = [code.value for code in at.code if "link=" not in code.value]
+    assert f"max_groups_contributed = {l0}" in program
+    open_tab(at, "per_group", "Scaling instead")
+    assert "BigQuery has no such bound" in shown_texts(at)
 
 
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:

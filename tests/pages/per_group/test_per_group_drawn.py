@@ -20,7 +20,17 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import NumberPair
 from pages.private_choice import saved
-from tests.pages.driving import chart, check, go, open_app, shown_texts, trace, with_data, words_of_numbers
+from tests.pages.driving import (
+    chart,
+    check,
+    confirm,
+    go,
+    open_app,
+    shown_texts,
+    trace,
+    with_data,
+    words_of_numbers,
+)
 from tests.pages.per_group.conftest import SHOP
 
 SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -44,7 +54,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     check(at.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
     assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(at)
-    check(at.button(key="per_group_card_draw").click().run())
+    confirm(at, "per_group_card_draw")
     ((_, held),) = at.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
     assert kind is NumberPair.PAIR

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import unittest.mock
 from typing import Any
 
@@ -13,7 +14,7 @@ import streamlit as st
 
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Ledger
+from dpcore.common.privacy import Disclosure, Ledger, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -29,6 +30,7 @@ from tests.pages.driving import (
     answer_of,
     chart,
     check,
+    confirm,
     link_of,
     open_app,
     shown_texts,
@@ -103,7 +105,7 @@ def test_from_the_button_to_number_code_and_session_file(
             ).content
         assert kept.settings[key] == value
     assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
-    check(at.button(key=f"{name}_card_draw").click().run())
+    confirm(at, f"{name}_card_draw")
     ((digest, choices),) = at.session_state["private_choice.choices"].items()
     ((of, drawn),) = choices
     assert of is wanted
@@ -147,3 +149,36 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
     check(at.run())
     assert not buttons(at, "total")
     assert "one user can move a whole bin" in shown_texts(at)
+
+
+def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draws() -> None:
+    at = check(with_data(open_app("Sum and count"), SECRET).run())
+    check(at.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    assert buttons(at, "total") == ["Draw it privately (ε = 0.3)"]
+    told = "Of ε = 1 in all, a draw takes 0.3; 0.7 is left for the release."
+    assert told in shown_texts(at)
+    # A press asks; nothing is spent, and other settings take the question back.
+    check(at.button(key="total_card_draw").click().run())
+    assert shown_texts(at).count(told) == 2
+    check(at.toggle(key="private_choice.is_total_epsilon").set_value(False).run())
+    assert not [one for one in at.button if one.key == "total_card_draw_confirm"]
+    check(at.button(key="total_card_draw").click().run())
+    assert "A release at ε = 1 makes it **ε = 1.1** in all." in shown_texts(at)
+    check(at.button(key="total_card_draw_cancel").click().run())
+    assert "private_choice.choices" not in at.session_state
+    check(at.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    for number in (1, 2, 3):
+        assert not [one for one in at.button if one.key == "total_card_draw_confirm"], (
+            "each draw is asked for"
+        )
+        confirm(at, "total_card_draw")
+        ((_, choices),) = at.session_state["private_choice.choices"].items()
+        assert len(choices) == number
+        (ledger,) = at.session_state[keys.LEDGERS].values()
+        assert ledger.releases == tuple(drawn.facts for _, drawn in choices)
+        (release,) = re.findall(r"in all, ε = ([0-9.]+) is left for the release\.", shown_texts(at))
+        check(at.button(key="total_card_code").click().run())
+        assert any(re.search(rf"(?i)epsilon ?= ?{release}\b", block.value) for block in at.code)
+        facts = ReleaseFacts(float(release), 0.0, ledger.releases[0].neighbours, "release")
+        assert 0.9999 <= ledger.add(facts).total.epsilon <= 1.0
+        check(at.run())

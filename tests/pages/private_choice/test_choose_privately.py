@@ -32,6 +32,7 @@ from tests.pages.driving import (
     address_of,
     chart,
     check,
+    confirm,
     data,
     enter_range,
     errors,
@@ -145,7 +146,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
     at = on_private_data()
     before = data(at)
     assert "Either spends ε = 0.1, the first" in shown_texts(at).replace("**", "")
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
     assert data(at) == before
     ((_, drawn),) = next(iter(at.session_state["private_choice.choices"].values()))
     assert drawn.facts.epsilon <= 0.1
@@ -183,13 +184,13 @@ def drawn_numbers(at: AppTest) -> list[choice.PrivateChoice]:
 
 def test_two_draws_add_up_and_it_is_said_before():
     at = on_private_data()
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
     assert "ε = 1.1 in all" in shown_texts(at)
     check(at.number_input(key="private_choice.selection_epsilon").set_value(0.5).run())
     assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(at).replace(
         "**", ""
     )
-    check(at.button(key="private_release").click().run())
+    confirm(at, "private_release")
     texts = shown_texts(at)
     assert "Spent on these data: ε = 0.6 in 2 releases" in texts
     assert data(at).disclosure is Disclosure.DP_RELEASE
@@ -219,7 +220,7 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     assert copy.release.label in shown_texts(at)
     go(at, "Choose privately")
     # A direct choice still draws on the private data, and adds up.
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
     assert data(at) == copy
     assert "in 2 releases" in shown_texts(at)
     check(at.button(key="private_back").click().run())
@@ -231,7 +232,7 @@ def test_a_copy_without_users_says_so_and_is_spent():
     at = on_private_data(ContributionHistogram([3], [1]))
     check(at.number_input(key="private_choice.selection_epsilon").set_value(0.001).run())
     for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
-        check(at.button(key="private_release").click().run())
+        confirm(at, "private_release")
         if data(at).disclosure is Disclosure.PRIVATE:
             break
         check(at.button(key="private_back").click().run())
@@ -249,7 +250,7 @@ def test_every_question_under_either_relation():
             check(at.run())
             assert not errors(at)
             assert NUMBER_NAMES[wanted] in shown_texts(at)
-            check(at.button(key="private_choose").click().run())
+            confirm(at, "private_choose")
             assert relation.neighbours.short in shown_texts(at)
             assert f"purpose={wanted.value}" in link_of(at)
 
@@ -290,7 +291,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 
     with monkeypatch.context() as patched:
         patched.setattr(opendp.Measurement, "__call__", fails)
-        check(at.button(key=button).click().run())
+        confirm(at, button)
     assert "The sampler broke off" in errors(at)
     ((made,),) = (found.releases for found in at.session_state[keys.LEDGERS].values())
     assert made.epsilon <= 0.1
@@ -335,7 +336,7 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
 def test_the_code_of_a_number_says_where_its_value_bounds_come_from():
     at = on_private_data()
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 60.0
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
     check(at.button(key="private_code_0").click().run())
     assert "Value bounds [0, 60] as on the page *Mean*" in shown_texts(at)
     assert [block for block in at.code if "import" in block.value]
@@ -346,7 +347,7 @@ def test_the_code_of_a_number_says_where_its_value_bounds_come_from():
 
 def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback():
     at = on_private_data()
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
     for epsilon in (None, 0.0, 1e9):
         check(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
         assert drawn_numbers(at)[0].facts.label in shown_texts(at)

@@ -113,7 +113,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     found = data(at)
     rows = list(csv.DictReader(io.StringIO(report_document.write_columns({"x": [1.0]}, found.provenance))))
     assert rows[0]["label"] == label
-    choice = json.loads(build_answer(found, mean.MeanParameters(1.0, 0.0, 100.0)).choice())
+    choice = json.loads(build_answer(found, mean.MeanParameters(1.0, 0.0, 100.0)).write_choice())
     assert choice["data"]["label"] == choice["answer"]["label"] == label
 
 
@@ -224,7 +224,7 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
     # A second release is of the private data, not of the copy.
     at = draw_release(at, PrivateCopyParameters(0.5))
     assert "ε = 1.5 in 2 releases" in read_spent(at)
-    assert at.session_state[keys.LOADED_DATA].made_of.dataset.disclosure is Disclosure.PRIVATE
+    assert at.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
     assert data(at).name == "Private copy of secret.csv"
     assert "ε = 1.5 in 2 releases" in read_spent(go(at, "Mean"))
     # Back on the private data it is still spent.
@@ -259,17 +259,17 @@ def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
     at.session_state["regression.solve"] = regression
     at = draw_release(at)
     assert "mean.simulation_job" not in at.session_state
-    assert ours._stop.is_set()
+    assert ours._stop_event.is_set()
     assert at.session_state["regression.solve"] is regression
 
 
 def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
     at = open_private_file()
-    of_class = type(cache._ABOUT_DATA[0])
+    of_class = type(cache._FUNCTIONS_OF_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
     draw_release(at)
-    assert len(cleared) == len(cache._ABOUT_DATA) > 5
+    assert len(cleared) == len(cache._FUNCTIONS_OF_DATA) > 5
 
 
 def test_the_link_names_a_release_only_as_such() -> None:

@@ -19,7 +19,16 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, Statistic
 from dpcore.total.parameters import Summed
 from pages.shared.session import session_file
-from tests.pages.driving import address_of, check, link_of, open_app, shown_texts, with_data, words_of_numbers
+from tests.pages.driving import (
+    address_of,
+    check,
+    confirm,
+    link_of,
+    open_app,
+    shown_texts,
+    with_data,
+    words_of_numbers,
+)
 
 BASE = [("a", 1.0, "x"), ("b", 2.0, "x"), ("a", 3.0, "y"), ("c", 4.0, "x")]
 USERS = {
@@ -87,7 +96,7 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
         before = [one.label for one in at.button if one.key == f"{name}_card_draw"]
         counts.add(dropped(at))
         assert before, f"no selection: {shown_texts(at)[:600]}"
-        check(at.button(key=f"{name}_card_draw").click().run())
+        confirm(at, f"{name}_card_draw")
         (((_, drawn),),) = at.session_state["private_choice.choices"].values()
         seen.add((*before, form(str(drawn.problem)), drawn.facts.label, form(str(words_of_numbers(at)[:1]))))
         at.session_state["private_choice.choices"] = {}

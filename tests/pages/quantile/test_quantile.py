@@ -16,6 +16,7 @@ from dpcore.answer import Level
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.programs import Program
 from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -52,8 +53,15 @@ from tests.pages.driving import (
 
 SHOP = samples.load("shop-events")
 BASE = uniform_base(0.0, 100.0)
-ENDS = {"low": 0.0, "high": 100.0}
-LINK = {"link": "1", "data": "shop-events", "epsilon": "1", "low": "0", "high": "100"}
+ENDS = {"low": 0.0, "high": 100.0, "program": Program.BEST}
+LINK = {
+    "link": "1",
+    "data": "shop-events",
+    "epsilon": "1",
+    "low": "0",
+    "high": "100",
+    "program": "best known mechanism",
+}
 JOBS = ("quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 
@@ -74,7 +82,9 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
 def answer_for(**given):
     """Return the answer on the shop purchases."""
     ends = {} if given.get("base") else ENDS
-    return build_answer(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
+    return build_answer(
+        SHOP, QuantileParameters(**{"epsilon": 1.0, "program": Program.BEST, **ends, **given})
+    )
 
 
 def make_dataset(rows: list[tuple[str, float]], disclosure=Disclosure.PUBLIC) -> Dataset:
@@ -305,7 +315,7 @@ def test_degenerate_data_are_answered():
     ]
     for rows in cases:
         dataset = make_dataset(rows)
-        parameters = QuantileParameters(1.0, low=0.0, high=300.0)
+        parameters = QuantileParameters(1.0, low=0.0, high=300.0, program=Program.BEST)
         _, few = answer_answer.sort_rows(dataset, parameters)
         first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.levels))
         for answer in (build_answer(dataset, parameters), build_answer(dataset, parameters, first)):
@@ -373,7 +383,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     work_waits_for_stop(monkeypatch)
     check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = at.session_state["quantile.search_job"]
-    assert job.running
+    assert job.is_running
     assert answer_answer.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
@@ -410,6 +420,8 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
 
 def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     at = finish_searches(open_app("Quantile"))
+    assert at.session_state["quantile.program"] is Program.OPENDP
+    finish_searches(check(at.selectbox(key="quantile.program").set_value(Program.BEST.value).run()))
     texts = shown_texts(at)
     assert "This page needs values, one per row" in texts
     assert session.DEMONSTRATION in texts
@@ -430,6 +442,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
 
 def test_private_values_are_asked_for_their_range_and_labelled():
     at = check(with_data(open_app("Quantile"), PRIVATE).run())
+    at = check(at.selectbox(key="quantile.program").set_value(Program.BEST.value).run())
     assert "What range can a value have?" in shown_texts(at)
     assert "Enter L and U" in shown_texts(at)
     assert not metrics_of(at)

@@ -176,15 +176,15 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     ]
     open_tab_once(at, "Against the bound")
     figure = chart(at, "regression_predictions")
-    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
+    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
-    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
+    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_errors[at_best])))
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
-    assert fit**2 + noise**2 == pytest.approx(caps.prediction_error)
+    assert fit**2 + noise**2 == pytest.approx(caps.prediction_errors)
 
 
 @pytest.fixture(scope="module")
@@ -511,7 +511,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         gaps = trace(chart(at, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not at.session_state["regression.caps"].running)
+        until(lambda: not at.session_state["regression.caps"].is_running)
         at.button(key="regression.solve_stop").click().run()
     wait_for_work(at)
     assert "Proved best" in shown_texts(at)

@@ -170,7 +170,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     rows = parameters.make_experiment(
         prepare_rows(loaded.dataset.table, loaded.scaling, parameters.positive_above)
     ).train  # type: ignore[arg-type]
-    eigenvalues = decision.compute_public_hessian(rows, parameters.mechanism)
+    eigenvalues = decision.compute_public_eigenvalues(rows, parameters.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
@@ -181,8 +181,8 @@ def test_training_predicts_what_its_formulas_say() -> None:
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
-        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient / kept)
-        parts = (0.0, decision.calibrate_parts(eigenvalues, mechanism)[1])
+        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient_noise / kept)
+        parts = (0.0, decision.calibrate_costs(eigenvalues, mechanism)[1])
         assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )

@@ -57,12 +57,12 @@ def keep_two_answers() -> None:
     from pages.shared.base import cache
 
     for for_all in (True, False):
-        st.session_state[f"of {for_all}"] = cache.answers("test", for_all).compute(
+        st.session_state[f"of {for_all}"] = cache.get_answers("test", for_all).compute(
             "question", object, lambda found: True
         )
     if st.session_state["forgets"]:
         cache.forget()
-        st.session_state["left"] = [cache.answers("test", f).get("question") for f in (True, False)]
+        st.session_state["left"] = [cache.get_answers("test", f).get("question") for f in (True, False)]
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:

@@ -29,13 +29,13 @@ from tests.pages.driving import SHOP_EVENTS, check, finish, go, open_app, shown_
 @pytest.fixture(autouse=True)
 def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep the card that a page has drawn last, by its key."""
-    draw = cards.answer
+    draw = cards.draw_answer
 
     def noted(card: Answer, key: str) -> None:
         SHOWN[key] = card
         draw(card, key)
 
-    monkeypatch.setattr(cards, "answer", noted)
+    monkeypatch.setattr(cards, "draw_answer", noted)
     yield
     SHOWN.clear()
 
@@ -130,7 +130,7 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
 
 
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
-    parameters = QuantileParameters(1.0, low=0.0, high=100.0)
+    parameters = QuantileParameters(1.0, low=0.0, high=100.0, program=Program.BEST)
     shop = samples.load("shop-events")
     code = quantile_answer.build_answer(shop, parameters).code
     (_, weights), (name, cap) = code.forms

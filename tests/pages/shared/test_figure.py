@@ -377,7 +377,7 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         monkeypatch.setattr(speed, "MAX_WAIT", 3600.0)
         monkeypatch.setattr(speed, "MIN_OPEN", 0.0)
         monkeypatch.setattr(speed.st, "session_state", {})
-        monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
+        monkeypatch.setattr(streamlit_internals, "get_session_id", lambda: "mine")
         mine = speed.get_channel()
         stream = Stream("mine")
         running = asyncio.create_task(stream.run())
@@ -549,7 +549,7 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     """After a lost connection the page asks, and loads itself anew where its session is another one."""
     state: dict[str, Any] = {}
     monkeypatch.setattr(speed.st, "session_state", state)
-    monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
+    monkeypatch.setattr(streamlit_internals, "get_session_id", lambda: "mine")
     mine = speed.get_channel()
     (route,) = [route for route in server.ROUTES if isinstance(route, Route) and route.path == speed.SESSION]
 

@@ -60,7 +60,7 @@ def everything_entered() -> None:
     entries = {
         question.key(name) + ("7" if name.endswith("_") else ""): question
         for question in catalogue.PAGES
-        for name in (*question.fields, *question.also)
+        for name in (*question.fields, *question.other_origins)
     }
     shells = [
         value
@@ -100,14 +100,14 @@ def declared(key: str) -> FieldOrigin:
     """Where what stands under a session key may have come from, by the declarations."""
     name, _, entry = key.partition(".")
     question = catalogue.QUESTIONS[name]
-    return FieldOrigin.DATA if question is None else question.comes_from(entry)
+    return FieldOrigin.DATA if question is None else question.get_origin(entry)
 
 
 def entries() -> dict[str, Question]:
     return {
         question.key(name) + ("7" if name.endswith("_") else ""): question
         for question in catalogue.PAGES
-        for name in (*question.fields, *question.also)
+        for name in (*question.fields, *question.other_origins)
     }
 
 
@@ -151,7 +151,7 @@ def test_forgotten_fields_hold_what_they_begin_with(filled_session: tuple[bool, 
             if field.origin is FieldOrigin.VALUES and with_values:
                 assert seen["copy"][key] is None, key
             elif field.origin is FieldOrigin.DATA and not field.renewed:
-                assert seen["copy"][key] == question.first(name), key
+                assert seen["copy"][key] == question.get_initial_value(name), key
 
 
 def test_fields_return_with_the_original_data_even_after_two_copies(
@@ -170,7 +170,7 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
 
 def test_regression_s_own_data_and_account_are_untouched(filled_session: tuple[bool, dict[str, Any]]) -> None:
     _, seen = filled_session
-    own = {key for key, question in entries().items() if question.own_data}
+    own = {key for key, question in entries().items() if question.has_own_data}
     assert {"regression.loaded", "regression.spent", "regression.upper"} <= own
     for when in ("copy", "second copy", "original"):
         assert {key: seen[when][key] for key in own} == {key: f"secret of {key}" for key in own}
@@ -209,16 +209,16 @@ class Asked(Parameters):
 def test_what_is_not_declared_public_counts_as_read_off_the_data() -> None:
     question = Question(
         "toy", "Toy", "", "toy", "", "?", parameters=Asked,
-        also={"tabs": FieldOrigin.PUBLIC, "file_": FieldOrigin.OWN_DATA, "file_names": FieldOrigin.DATA},
+        other_origins={"tabs": FieldOrigin.PUBLIC, "file_": FieldOrigin.OWN_DATA, "file_names": FieldOrigin.DATA},
     )  # fmt: skip
-    assert question.comes_from("size") is FieldOrigin.DATA
-    assert question.comes_from("anything") is FieldOrigin.DATA
+    assert question.get_origin("size") is FieldOrigin.DATA
+    assert question.get_origin("anything") is FieldOrigin.DATA
     # A public name lends its freedom to what stands behind an underscore, not to every longer word.
-    assert question.comes_from("tabs") is FieldOrigin.PUBLIC
-    assert question.comes_from("tabs_2") is FieldOrigin.PUBLIC
-    assert question.comes_from("tabsize") is FieldOrigin.DATA
-    assert question.comes_from("file_3") is FieldOrigin.OWN_DATA
-    assert question.comes_from("file_names") is FieldOrigin.DATA
+    assert question.get_origin("tabs") is FieldOrigin.PUBLIC
+    assert question.get_origin("tabs_2") is FieldOrigin.PUBLIC
+    assert question.get_origin("tabsize") is FieldOrigin.DATA
+    assert question.get_origin("file_3") is FieldOrigin.OWN_DATA
+    assert question.get_origin("file_names") is FieldOrigin.DATA
 
 
 def test_jobs_are_stopped_wherever_they_are_dropped() -> None:

@@ -25,19 +25,19 @@ from tests.pages.driving import PATIENCE, answer_of, errors, finish, open_app, s
 
 def test_work_reports_and_ends():
     job = Job("question")
-    assert job.running
+    assert job.is_running
 
     def work(progress, should_stop):
         progress(0.25, (1,))
         progress(0.4)
-        assert (job.progress, job.so_far) == (0.4, (1,))
+        assert (job.progress_share, job.partial_result) == (0.4, (1,))
         progress(7.0, (1, 2))
-        assert job.so_far == (1, 2)
+        assert job.partial_result == (1, 2)
         assert not should_stop()
         return 42
 
     job.run(work)
-    assert (job.running, job.result, job.progress, job.problems) == (False, 42, 1.0, ())
+    assert (job.is_running, job.result, job.progress_share, job.problems) == (False, 42, 1.0, ())
 
 
 def test_a_stop_is_heard_while_the_work_runs():
@@ -52,15 +52,15 @@ def test_a_stop_is_heard_while_the_work_runs():
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
-    assert job.running
+    assert job.is_running
     job.stop()
     job.wait(PATIENCE)
     thread.join(PATIENCE)
-    assert (job.running, job.result) == (False, "what there was")
+    assert (job.is_running, job.result) == (False, "what there was")
 
 
 def test_a_server_that_ends_stops_all_work():
-    running, waiting, begun = Job(1, heavy=True), Job(2, heavy=True), threading.Event()
+    running, waiting, begun = Job(1, is_heavy=True), Job(2, is_heavy=True), threading.Event()
 
     def work(_tell, should_stop):
         begun.set()
@@ -72,17 +72,17 @@ def test_a_server_that_ends_stops_all_work():
             threading.Thread(target=running.run, args=(work,), daemon=True).start()
             until(begun.is_set)
             threading.Thread(target=waiting.run, args=(work,), daemon=True).start()
-            until(lambda: waiting.waiting)
+            until(lambda: waiting.is_waiting)
 
     with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread.
         thread.submit(asyncio.run, serve()).result()
     running.wait(PATIENCE)
     waiting.wait(PATIENCE)
-    assert (running.running, waiting.running) == (False, False)
+    assert (running.is_running, waiting.is_running) == (False, False)
 
 
 def test_of_heavy_work_one_piece_runs_at_a_time():
-    first, second, light = Job(1, heavy=True), Job(2, heavy=True), Job(3)
+    first, second, light = Job(1, is_heavy=True), Job(2, is_heavy=True), Job(3)
     order, go_on = [], threading.Event()
 
     def work_of(job):
@@ -103,32 +103,32 @@ def test_of_heavy_work_one_piece_runs_at_a_time():
     threads = [begin(first)]
     until(lambda: order)
     threads.append(begin(second))
-    until(lambda: second.waiting)
+    until(lambda: second.is_waiting)
     light.stop()
     begin(light).join(PATIENCE)
     assert order == ["1 begins", "3 begins", "3 ends"]
-    assert (first.waiting, second.running) == (False, True)
+    assert (first.is_waiting, second.is_running) == (False, True)
     go_on.set()
     for thread in threads:
         thread.join(PATIENCE)
     assert order == ["1 begins", "3 begins", "3 ends", "1 ends", "2 begins", "2 ends"]
-    assert (second.waiting, second.result) == (False, 2)
-    third = Job(4, heavy=True)  # The turn was given back.
+    assert (second.is_waiting, second.result) == (False, 2)
+    third = Job(4, is_heavy=True)  # The turn was given back.
     third.run(work_of(third))
     assert third.result == 4
 
 
 def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_others():
-    holds, waits, go_on = Job(None, heavy=True), Job(None, heavy=True), threading.Event()
+    holds, waits, go_on = Job(None, is_heavy=True), Job(None, is_heavy=True), threading.Event()
     thread = threading.Thread(target=holds.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
     thread.start()
     until(lambda: cache.HEAVY.is_full)
     other = threading.Thread(target=waits.run, args=(lambda tell, stop: "stopped" if stop() else "ran",))
     other.start()
-    until(lambda: waits.waiting)
+    until(lambda: waits.is_waiting)
     waits.stop()
     other.join(PATIENCE)
-    assert (waits.result, holds.running) == ("stopped", True)
+    assert (waits.result, holds.is_running) == ("stopped", True)
     go_on.set()
     thread.join(PATIENCE)
     assert not cache.HEAVY.is_full
@@ -140,7 +140,7 @@ def failing(error):
 
     job = Job(None)
     job.run(work)
-    assert not job.running
+    assert not job.is_running
     assert job.result is None
     return job
 
@@ -161,7 +161,7 @@ def test_every_error_is_kept_as_a_sentence_that_quotes_nothing(error, says, agai
     (problem,) = job.problems
     assert says in problem.sentence
     assert "s3cr3t" not in problem.sentence
-    assert (job.failed, job.retry_work is not None) == (True, again)
+    assert (job.has_failed, job.retry_work is not None) == (True, again)
 
 
 def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
@@ -172,20 +172,20 @@ def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
 
     def is_lost():
         now[0] += 2.0
-        stopped_before.append(job._stop.is_set())
+        stopped_before.append(job._stop_event.is_set())
         return lost[len(stopped_before) - 1]
 
     # Lost at 2, there again at 4, lost from 6 on: five seconds later it is asked at 12.
     job.stop_when(is_lost, jobs.LOST_SECONDS)
     assert stopped_before == [False] * 6
-    assert job._stop.is_set()
+    assert job._stop_event.is_set()
 
 
 def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     connected = {"ours"}
     runtime = SimpleNamespace(is_active_session=connected.__contains__)
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
-    monkeypatch.setattr(jobs.streamlit_internals, "session_id", lambda: "ours")
+    monkeypatch.setattr(jobs.streamlit_internals, "get_session_id", lambda: "ours")
     monkeypatch.setattr(jobs, "LOST_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
 
@@ -195,15 +195,15 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
         return "what there was"
 
     question = SimpleNamespace(name="page", key=lambda name: name)
-    search = Search("job", "question", work, "Working", seconds=0.0, soon=0.0)
+    search = Search("job", "question", work, "Working", seconds=0.0, later_seconds=0.0)
     run = jobs.Run(question, search, SimpleNamespace(digest="data"))
-    monkeypatch.setattr(jobs.cache, "answers", lambda *_: Answers(0))
+    monkeypatch.setattr(jobs.cache, "get_answers", lambda *_: Answers(0))
     run.ask()
     job = run.job
-    assert job.running
+    assert job.is_running
     connected.clear()
     job.wait(PATIENCE)
-    assert jobs.result_of("job") == (("data", "question"), "what there was")
+    assert jobs.find_result("job") == (("data", "question"), "what there was")
     # What a page searches by itself begins anew; what a person stopped stays as it is.
     connected.add("ours")
     run.ask()
@@ -288,7 +288,7 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
 def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
     monkeypatch: pytest.MonkeyPatch, title: str, key: str, doing: str
 ) -> None:
-    looked, run, result_of = threading.Event(), jobs.Job.run, jobs.result_of
+    looked, run, result_of = threading.Event(), jobs.Job.run, jobs.find_result
 
     def hold(job: jobs.Job, work: jobs.Work) -> None:
         looked.wait(PATIENCE)
@@ -298,11 +298,11 @@ def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
         result = result_of(name)
         looked.set()
         job: jobs.Job = st.session_state[name]
-        job._done.wait(PATIENCE)
+        job._done_event.wait(PATIENCE)
         return result
 
     monkeypatch.setattr(jobs.Job, "run", hold)
-    monkeypatch.setattr(jobs, "result_of", look)
+    monkeypatch.setattr(jobs, "find_result", look)
     at = open_app(title)
     assert looked.is_set()
     assert answer_of(at, key)["value"]
@@ -317,14 +317,14 @@ def test_work_that_ends_waits_with_a_run_of_the_page_until_nobody_reads_a_dialog
     app = SimpleNamespace(session_state=state, rerun=lambda: runs.append(True))
     monkeypatch.setattr(jobs, "st", app)
     monkeypatch.setattr(page_run, "st", app)
-    state["work"] = job = Job("question", read_early=True)
+    state["work"] = job = Job("question", was_read_early=True)
     job.run(lambda tell, stop: 42)
-    page_run.ask(lambda: None)
+    page_run.request_dialog(lambda: None)
     jobs.rerun_if_ended("work")
-    page_run.open_asked()
+    page_run.open_requested_dialog()
     jobs.rerun_if_ended("work")
     assert not runs
-    page_run.closed()
+    page_run.note_dialog_closed()
     jobs.rerun_if_ended("work")
     assert runs
     jobs.rerun_if_ended("work")

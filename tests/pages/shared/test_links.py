@@ -19,7 +19,7 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, InvalidInput
 from dpcore.common.parameters import Field, Parameters, declared_fields, fields_by_name
-from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -133,7 +133,7 @@ def test_a_link_is_read_back_as_it_was_written(spec, choice):
     read_origin, widgets, problems = links.read_link(query(link), spec)
     assert (read_origin, problems) == (origin, [])
     read_parameters = spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()})
-    assert read_parameters == parameters.without(*parameters.unused)
+    assert read_parameters == parameters.without(*parameters.unused_names)
     # A bad epsilon loses no other field.
     _, others, problems = links.read_link({**query(link), "epsilon": "x"}, spec)
     assert any("epsilon cannot be read" in problem.sentence.lower() for problem in problems)
@@ -301,7 +301,7 @@ CRAFTED = (
 def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
     tried = 0
     for spec in WITH_PARAMETERS:
-        firsts = {name: spec.first(name) for name in spec.widgets}
+        firsts = {name: spec.get_initial_value(name) for name in spec.widgets}
         for name in spec.widgets:
             for text in CRAFTED:
                 tried += 1
@@ -437,7 +437,7 @@ def assert_link_tells_nothing(link, title, computed):
     assert "secret" not in link
     # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
     expected = {"link": "1", "data": "upload", "epsilon": f"{setting.DEFAULT_EPSILON:g}"}
-    if catalogue.page(title).parameters is None:
+    if catalogue.find_page(title).parameters is None:
         assert link_fields == expected
     elif title == "Mean":
         assert link_fields == {
@@ -453,12 +453,13 @@ def assert_link_tells_nothing(link, title, computed):
     elif title == "Quantile":  # The range that a value can have was entered on Mean.
         ends = {"low": 0.0, "high": 100.0}
         assert link_fields == {
-            **links.list_parameter_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
+            **links.list_parameter_fields(
+                catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON, **ends)
+            ),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
-            "neighbours": Neighbours.ADD_OR_REMOVE_USER.value,  # Counts are private, too.
         }
-    elif catalogue.page(title).own_data:
+    elif catalogue.find_page(title).has_own_data:
         assert link_fields == {**fresh, **expected}
     elif title == "Plan":  # Lines for the columns that there are, and what was entered on Mean.
         parameters = PlanParameters(
@@ -469,11 +470,11 @@ def assert_link_tells_nothing(link, title, computed):
         )
         assert link_fields == {**links.list_parameter_fields(parameters), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
-        parameters = catalogue.page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
+        parameters = catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
         assert link_fields == {**links.list_parameter_fields(parameters), **expected}
     else:
         assert link_fields == {
-            **links.list_parameter_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)),
+            **links.list_parameter_fields(catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON)),
             **expected,
         }
 

@@ -117,7 +117,7 @@ def plain(value: Any) -> Any:
 
 def as_json(spec: Question, name: str, text: str) -> Any:
     """What a session file of then held: numbers as numbers."""
-    now = (list_former_names(spec.parameters) | spec.formerly).get(name, name)
+    now = (list_former_names(spec.parameters) | spec.former_fields).get(name, name)
     hint = list_field_types(spec.parameters).get(now, str) if isinstance(now, str) else str
     if text in ("yes", "no"):
         return text == "yes"
@@ -154,7 +154,7 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
             if spec.propose is not None:
-                names = dict.fromkeys((*spec.fields, *spec.also))
+                names = dict.fromkeys((*spec.fields, *spec.other_origins))
                 assert {*spec.propose(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
 
 
@@ -165,7 +165,7 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
         ("Mean", "counts", "lower=0&upper=9&counts=public", "Contribution counts are the link says Public"),
     ):
         at = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
-        key = f"{catalogue.page(title).name}.{field}"
+        key = f"{catalogue.find_page(title).name}.{field}"
         public = at.session_state[key]
         check(with_data(at, PRIVATE).run())
         assert at.session_state[key] is not public
@@ -195,4 +195,6 @@ def test_what_a_session_file_says_by_todays_name_holds() -> None:
     assert (plain(entries["training.bounded_by"]), entries["training.bound"]) == ("smooth weights", 2.0)
     assert [problem.location for problem in aside.entries] == ["settings, training, others"]
     (question,) = (spec for spec in PAGES if spec.name == "mean")
-    assert question.as_now({"noise": "old", "variance_source": "new"}, str) == {"variance_source": "new"}
+    assert question.rename_former({"noise": "old", "variance_source": "new"}, str) == {
+        "variance_source": "new"
+    }

@@ -32,7 +32,7 @@ def two_files() -> None:
     def fill() -> None:
         session.use(session.LoadedData(file("first.csv", 2), session.Origin(session.UPLOADED)))
         for question in catalogue.PAGES:
-            for name in (*question.fields, *question.also):
+            for name in (*question.fields, *question.other_origins):
                 state[question.key(name)] = f"of first.csv: {name}"
         setting.enter(
             {field.shared: f"of first.csv: {field.shared}"
@@ -62,15 +62,15 @@ def seen() -> dict[str, Any]:
 def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dict[str, Any]) -> None:
     state, cleared, kept = seen["second"], 0, 0
     for question in catalogue.PAGES:
-        for name in (*question.fields, *question.also):
+        for name in (*question.fields, *question.other_origins):
             value_text = str(state.get(question.key(name)))
             declared = question.fields.get(name)
-            if question.comes_from(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
+            if question.get_origin(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
                 declared and declared.renewed
             ):
                 cleared += 1
                 # What belongs to a page's own table goes with that table.
-                assert "first.csv" not in value_text or question.comes_from(name) is FieldOrigin.OWN_DATA, (
+                assert "first.csv" not in value_text or question.get_origin(name) is FieldOrigin.OWN_DATA, (
                     question.name,
                     name,
                 )

@@ -43,6 +43,7 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.private_choice import on_card
 from tests.pages.driving import (
     check,
+    confirm,
     data,
     enter_range,
     go,
@@ -165,6 +166,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         settings = {
             "epsilon": epsilon,
             "weighting": kind.value,
+            "program": "plain Python" if kind is Weighting.SMOOTH else "OpenDP",
             "quantiles": quantiles,
             "lower": 0,
             "upper": 100,
@@ -355,7 +357,7 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     draw, code = at.button(key=f"{name}_card_draw"), at.button(key=f"{name}_card_code")
     assert (draw.label, code.label) == ("Draw it privately (ε = 0.1)", "Use the number as it is")
     assert "Spends ε = 0.1" in draw.help
-    check(draw.click().run())
+    confirm(at, draw.key)
     ((_, choices),) = at.session_state["private_choice.choices"].items()
     ((purpose, drawn),) = choices
     assert purpose is wanted
@@ -413,7 +415,7 @@ def test_the_strip_leads_from_what_is_missing_to_a_bound_that_was_drawn():
     check(at.number_input(key="mean.upper").set_value(100.0).run())
     steps = strip(at)
     assert (steps["Range"], steps["Private?"], steps["Code"]) == ("0 to 100", "not yet!", "ready")
-    check(at.button(key="mean_card_draw").click().run())
+    confirm(at, "mean_card_draw")
     steps = strip(at)
     assert steps["Private?"] == "drawn, ε = 0.1"
     ((_, choices),) = at.session_state["private_choice.choices"].items()
@@ -438,7 +440,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     assert extra.max() > 1.0
     assert all(wording.percent(more) in cost for more in extra)
     assert "a bound that you know does better" in cost
-    check(at.button(key="total_card_draw").click().run())
+    confirm(at, "total_card_draw")
     assert "On public samples" not in shown_texts(at)
 
 
@@ -451,7 +453,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
     check(at.run())
     assert strip(at)["Range"] == "0 to 100"
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
     ((_, choices),) = at.session_state["private_choice.choices"].items()
     rows = wording.counted(int(choices[-1][1].value), "row")
     assert f"Keep at most {rows} of each user." in shown_texts(at)

@@ -50,7 +50,7 @@ def test_the_strictest_label_holds() -> None:
 
 
 def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
-    text = compare_tab.as_csv((pin("=1+1"), pin("b", Disclosure.PRIVATE, epsilon=None, rows_lost=None)))
+    text = compare_tab.write_csv((pin("=1+1"), pin("b", Disclosure.PRIVATE, epsilon=None, rows_lost=None)))
     head, first, second = text.splitlines()
     assert head.startswith("Pin,ε,Bound,Error,Rows left out,Half or double,")
     assert "'=1+1" in first
@@ -89,10 +89,10 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     assert content.disclosure is Disclosure.PRIVATE
     state: dict[str, Any] = {}
     monkeypatch.setattr(streamlit, "session_state", state)
-    session_file.apply(session_file.read_file(session_file.write_file(content).encode()).content)
-    assert [one.name for one in figures.all_pins()] == ["a", "private"]
-    session_file.apply(content)  # Pins that are there already are not doubled.
-    assert len(figures.all_pins()) == 2
+    session_file.apply_content(session_file.read_file(session_file.write_file(content).encode()).content)
+    assert [one.name for one in figures.list_all_pins()] == ["a", "private"]
+    session_file.apply_content(content)  # Pins that are there already are not doubled.
+    assert len(figures.list_all_pins()) == 2
     same_name = replace(pin(), data="other.csv")
     assert [one.name for one in figures.merge_pins([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
     private, others = figures.split_private(state[keys.PINS])

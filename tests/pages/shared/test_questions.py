@@ -152,7 +152,7 @@ def test_no_sentence_names_a_field_as_python_does(question):
     # Each number far out of range, those that may stay empty among them.
     hints = get_type_hints(question.parameters)
     numbers = [n for n in question.fields if {int, float} & {hints[n], *get_args(hints[n])}]
-    usual = {name: question.first(name) for name in question.fields} | {"epsilon": 1.0}
+    usual = {name: question.get_initial_value(name) for name in question.fields} | {"epsilon": 1.0}
     labels = {name: field.name for name, field in question.fields.items() if field.is_required}
     for name in numbers:
         for value in (-1.5e300, 1.5e300):
@@ -199,7 +199,7 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     fig = charts.Sketch(*axes).to_figure()
     notes = [
         *content.list_public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}),
-        *figures.axis_notes(fig),
+        *figures.list_axis_notes(fig),
     ]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
     text = content.write_columns(columns, Disclosure.PRIVATE, notes)

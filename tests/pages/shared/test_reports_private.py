@@ -39,7 +39,7 @@ from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
 from pages.training import release as training_report
-from tests.pages.driving import check, data, on_file, open_app, release_copy, shown_texts
+from tests.pages.driving import check, confirm, data, on_file, open_app, release_copy, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
     MADE,
@@ -96,8 +96,8 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     at = private_page("Choose privately")
     before = report_contents["private"]()
     assert before.releases == ()
-    check(at.button(key="private_choose").click().run())
-    check(at.button(key="private_choose").click().run())
+    confirm(at, "private_choose")
+    confirm(at, "private_choose")
     content = report_contents["private"]()
     (first, second) = (
         drawn.value

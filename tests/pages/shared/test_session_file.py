@@ -107,7 +107,7 @@ def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> N
     }
     session_read = read_json(before)
     assert session_read.content.data is not None
-    assert [problem.message for problem in session_read.not_followed] == [
+    assert [problem.message for problem in session_read.setting_problems] == [
         "the second data set of this file is left out: pages show one data set at a time"
     ]
 
@@ -147,7 +147,7 @@ def test_everything_comes_back() -> None:
         own_tables.PIN_CODEC.write(PIN)
     ]
     assert session_read.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
-    assert (session_read.not_followed, session_read.left_out) == ((), ())
+    assert (session_read.setting_problems, session_read.left_out) == ((), ())
     for origin in (
         session.Origin("shop-events"),
         session.Origin("zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}),
@@ -186,7 +186,7 @@ def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pyte
 
 def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
     """What a person may enter into a field."""
-    names, first = question.fields[name].options, question.first(name)
+    names, first = question.fields[name].options, question.get_initial_value(name)
     if names is not None:
         return st.sampled_from(list(names))
     if isinstance(first, bool | str | enum.Enum):
@@ -212,12 +212,12 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     assert session_read.content.epsilon == epsilon
     back = session_read.content.settings
     assert all(back[key] == content.settings[key] for key in back)
-    assert len(back) + len(session_read.not_followed) == len(values)
+    assert len(back) + len(session_read.setting_problems) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters is not None
     parameters, _ = fields.build_parameters(question.parameters, {"epsilon": epsilon} | values, labels)
     if parameters is not None:
-        assert session_read.not_followed == ()
+        assert session_read.setting_problems == ()
         again = {name: back[question.key(name)] for name in question.fields}
         assert (
             fields.build_parameters(question.parameters, {"epsilon": epsilon} | again, labels)[0]
@@ -227,14 +227,14 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
 
 def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
     first_values = {
-        question.key(name): question.first(name)
+        question.key(name): question.get_initial_value(name)
         for question in catalogue.PAGES
         if question.parameters is not None
         for name in question.widgets
         if name != "epsilon"
     }
     session_read = reopen(Content(None, 1.0, first_values))
-    assert session_read.not_followed == ()
+    assert session_read.setting_problems == ()
     assert {key: session_read.content.settings[key] for key in first_values} == first_values
 
 
@@ -242,7 +242,7 @@ def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     settings_saved = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
     session_read = reopen(Content(None, None, settings_saved))
     assert {key: session_read.content.settings[key] for key in settings_saved} == settings_saved
-    assert session_read.not_followed == ()
+    assert session_read.setting_problems == ()
 
 
 def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None:
@@ -256,7 +256,7 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
     session_read = read_json(content)
     assert session_read.content.settings == {"mean.lower": 2.0}
     assert session_read.content.epsilon is None
-    sentences = [problem.sentence for problem in session_read.not_followed]
+    sentences = [problem.sentence for problem in session_read.setting_problems]
     for words in (
         "ε must",
         "Highest value U",
@@ -375,7 +375,7 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
             assert one.facts in session_read.content.accounts[""][digest].releases
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
-        session_file.apply(session_read.content)
+        session_file.apply_content(session_read.content)
         spent = state[keys.LEDGERS][digest].total
     assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
     for key, value in session_read.content.settings.items():
@@ -387,7 +387,7 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply(reopen(Content(None, own_tables=tables())).content)
+        session_file.apply_content(reopen(Content(None, own_tables=tables())).content)
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
@@ -404,7 +404,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
         for _ in range(2):  # The same file twice.
-            session_file.apply(reopen(replace(build_content(), data=None)).content)
+            session_file.apply_content(reopen(replace(build_content(), data=None)).content)
         assert state[key] == {"x": ((BoundPurpose.SUM, other),), **DRAWN}
         state[key] = {
             SECRET.histogram.digest: (

@@ -17,7 +17,7 @@ from tests.browser import browser as helpers
 
 ROOT = Path(__file__).resolve().parents[3]
 FALLBACKS = {
-    "session_id": "",
+    "get_session_id": "",
     "is_fragment_run": False,
     "find_runtime": None,
     "is_connected": True,
@@ -57,7 +57,7 @@ def test_every_function_has_its_fallback_in_the_test() -> None:
     functions = inspect.getmembers(streamlit_internals, inspect.isfunction)
     public = {name for name, function in functions if hasattr(function, "__wrapped__")}
     assert public == set(FALLBACKS)
-    assert {name for name, _ in functions} - public == {"_context", "with_fallback"}
+    assert {name for name, _ in functions} - public == {"_get_context", "with_fallback"}
 
 
 @pytest.mark.parametrize(("setting", "is_on"), [("", True), ("0", True), ("1", False)])
@@ -66,7 +66,7 @@ def test_one_switch_turns_off_the_socket_its_gate_and_our_serving_of_scripts(
 ) -> None:
     program = (
         "from pages.shared.server import server; from pages.shared import speed; "
-        "print([m.cls.__name__ for m in server.middleware()], [r.path for r in server.ROUTES], speed.IS_ON)"
+        "print([m.cls.__name__ for m in server.build_middleware()], [r.path for r in server.ROUTES], speed.IS_ON)"
     )
     environment = {**helpers.os.environ, "SWEETSPOT_PLAIN": setting, "SWEETSPOT_TOKEN": ""}
     command = [sys.executable, "-c", program]

@@ -50,7 +50,7 @@ FACTS = ReleaseFacts(0.25, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace
 def answer_at(name: str, value: Any = None) -> str:
     """The answer of a step at a value of its field, by default where its question leads."""
     (question,) = [q for q in STOPS if q.name == name]
-    step = tour.step_of(question)
+    step = tour.import_step(question)
     return step.answer(step.origin.load(), step.parameters_at(step.goal if value is None else value))
 
 
@@ -62,7 +62,7 @@ def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() 
 
 @pytest.mark.parametrize("question", STOPS, ids=[q.name for q in STOPS])
 def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(question: Question) -> None:
-    step = tour.step_of(question)
+    step = tour.import_step(question)
     query = urlsplit(
         links.write_link(
             "http://a", question.url_path, step.origin, links.list_parameter_fields(step.parameters)
@@ -191,7 +191,7 @@ def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_m
 
 def test_learning_says_that_the_cap_rises_as_soon_as_it_is_asked() -> None:
     (question,) = [q for q in STOPS if q.name == "learning"]
-    step = tour.step_of(question)
+    step = tour.import_step(question)
     for variance in (0.05, 0.1, 0.25):
         assert step.is_enough(variance)
         assert answer_at("learning", variance).startswith("**It rises**")
@@ -262,7 +262,7 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
     tour.begin()
     for number in (*range(1, len(STOPS) + 1), 5):
         tour.go_to_step(number)
-        step = tour.step_of(STOPS[number - 1])
+        step = tour.import_step(STOPS[number - 1])
         assert tour.has_step_data(step)
         assert state[keys.EPSILON] == step.parameters.epsilon
         assert state[keys.TOUR_GOES_TO] == STOPS[number - 1].path
@@ -293,7 +293,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     with unittest.mock.patch("pages.shared.base.cache.forget"):
         session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
-    assert not tour.has_step_data(tour.step_of(STOPS[-1]))
+    assert not tour.has_step_data(tour.import_step(STOPS[-1]))
     assert session.get_tour() is not None
     tour.end()
     assert session.dataset() is SECRET
@@ -337,7 +337,7 @@ def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -
     assert now.disclosure is Disclosure.PRIVATE
     assert json.loads(session_file.write_file(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
     # One that is opened ends it: else its end would undo what the file says.
-    session_file.apply(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
+    session_file.apply_content(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
     assert session.get_tour() is None
     assert session.dataset() is SECRET
     assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
@@ -346,12 +346,12 @@ def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -
 def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str, Any]) -> None:
     tour.begin()
     tour.go_to_step(2)
-    state[keys.PAGE_PARAMETERS] = tour.step_of(STOPS[1]).parameters
+    state[keys.PAGE_PARAMETERS] = tour.import_step(STOPS[1]).parameters
     fields = dict(parse_qsl(links.write_current_link(STOPS[1])[1]))
     assert (fields["tour"], fields["before"], fields[links.UPLOAD_MARK]) == ("2", "upload", "1")
     assert not {"17", "89", "0.7", "3"} & set(fields.values())
     origin, _, problems = links.read_link(fields, STOPS[1])
-    assert (origin, problems) == (tour.step_of(STOPS[1]).origin, [])
+    assert (origin, problems) == (tour.import_step(STOPS[1]).origin, [])
 
 
 def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str, Any]) -> None:
@@ -364,7 +364,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     state.clear()
     session.get_loaded()
     tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
-    assert tour.has_step_data(tour.step_of(STOPS[0]))
+    assert tour.has_step_data(tour.import_step(STOPS[0]))
     assert problems.entries == []
     tour.end()
     assert session.get_loaded().origin == generated
@@ -400,7 +400,7 @@ def test_the_tour_on_the_real_pages() -> None:
     enter_range(at, 2.0, 40.0)
     check(go(at, "Start").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
-        step = tour.step_of(question)
+        step = tour.import_step(question)
         follow(at)
         assert [title.value for title in at.title] == [question.heading or question.title]
         assert f"step {number} of 7" in shown_texts(at)

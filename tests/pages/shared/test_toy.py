@@ -46,15 +46,15 @@ TOY = ROOT / "tests" / "toy"
 @pytest.fixture(scope="module")
 def toy() -> Iterator[Any]:
     """The folders beside the app's own, and the one entry. Afterwards nothing of it is left."""
-    about_data = list(cache._ABOUT_DATA)
+    about_data = list(cache._FUNCTIONS_OF_DATA)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(TOY))
         patch.setattr(dpcore, "__path__", [*dpcore.__path__, str(TOY / "dpcore")])
         questions = catalogue.read_questions((*catalogue.ORDER, "toy"))
         patch.setattr(catalogue, "PAGES", questions)
         patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in questions})
-        yield catalogue.page("Heavy users")
-    cache._ABOUT_DATA[:] = about_data
+        yield catalogue.find_page("Heavy users")
+    cache._FUNCTIONS_OF_DATA[:] = about_data
     for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:
         del sys.modules[name]
     for package in ("pages", "dpcore"):
@@ -147,7 +147,7 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     assert value(at, "own_rows") is None
     assert value(at, "shown").value == "share"  # public
     assert "toy.job" not in at.session_state
-    assert job._stop.is_set()
+    assert job._stop_event.is_set()
     assert "0.137" not in link_of(at)
     assert "17" not in link_of(at).partition("?")[2]
     assert "The usual value is empty" in errors(at)

@@ -51,7 +51,7 @@ class Searches:
         return work
 
     def start(self, key: str, name: str, steps: int = 1) -> Job:
-        return jobs.start(key, name, self.work(name, steps), 0.0, light=True)
+        return jobs.start(key, name, self.work(name, steps), 0.0, is_light=True)
 
 
 def test_only_so_many_compute_at_once_and_all_end(line: cache.WorkQueue) -> None:
@@ -59,15 +59,15 @@ def test_only_so_many_compute_at_once_and_all_end(line: cache.WorkQueue) -> None
     first = searches.start("of a", "a")
     until(lambda: searches.order)
     others = [searches.start(f"of {name}", name) for name in "bcdefg"]
-    until(lambda: all(job.waiting for job in others))
-    assert (first.waiting, searches.order) == (False, ["a0"])
+    until(lambda: all(job.is_waiting for job in others))
+    assert (first.is_waiting, searches.order) == (False, ["a0"])
     searches.go_on.set()
     for job in (first, *others):
         job.wait(PATIENCE)
     assert [job.result for job in (first, *others)] == list("abcdefg")
     assert searches.most == 1
     assert sorted(searches.order) == [f"{name}0" for name in "abcdefg"]
-    assert not any(job.waiting for job in others)
+    assert not any(job.is_waiting for job in others)
 
 
 def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_place(
@@ -77,11 +77,11 @@ def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_
     running = searches.start("of a", "a")
     until(lambda: searches.order)
     old = searches.start("of b", "old")
-    until(lambda: old.waiting)
+    until(lambda: old.is_waiting)
     later = searches.start("of c", "c")
-    until(lambda: later.waiting)
+    until(lambda: later.is_waiting)
     new = searches.start("of b", "new")
-    until(lambda: new.waiting and not old.running)
+    until(lambda: new.is_waiting and not old.is_running)
     assert (old.result, old.problems) == (None, ())
     searches.go_on.set()
     for job in (running, new, later):
@@ -95,11 +95,11 @@ def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: 
     running = searches.start("of a", "a")
     until(lambda: searches.order)
     waits = searches.start("of b", "b")
-    until(lambda: waits.waiting)
+    until(lambda: waits.is_waiting)
     waits.stop()
     waits.wait(PATIENCE)
-    assert (waits.result, running.running) == ("b stopped", True)
-    assert jobs.result_of("of b") == ("b", "b stopped")
+    assert (waits.result, running.is_running) == ("b stopped", True)
+    assert jobs.find_result("of b") == ("b", "b stopped")
     searches.go_on.set()
     running.wait(PATIENCE)
     again = searches.start("of b", "b")  # The turn was given back once, not twice.
@@ -111,8 +111,8 @@ def test_a_failure_gives_the_turn_back(line: cache.WorkQueue) -> None:
     def fails(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> None:
         raise ZeroDivisionError
 
-    failed = jobs.start("of a", "a", fails, PATIENCE, light=True)
-    assert failed.failed
+    failed = jobs.start("of a", "a", fails, PATIENCE, is_light=True)
+    assert failed.has_failed
     searches = Searches()
     searches.go_on.set()
     after = searches.start("of b", "b")
@@ -137,16 +137,16 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
 
         thread = threading.Thread(target=enter)
         thread.start()
-        until(lambda: place.waiting)
+        until(lambda: place.is_waiting)
         return thread
 
     assert line.enter(long, never)
     now[0] = cache.TURN_SECONDS * 2
     assert line.step(long, never)  # Nobody waits.
-    assert (long.began, order) == (0.0, [])
-    brief.since = now[0]
+    assert (long.began_at, order) == (0.0, [])
+    brief.asked_at = now[0]
     first = take("brief", brief)
-    late.since = now[0] + cache.LATER_SECONDS + 1.0
+    late.asked_at = now[0] + cache.LATER_SECONDS + 1.0
     second = take("late", late)
     now[0] = cache.TURN_SECONDS / 2
     assert line.step(long, never)  # Its turn is not over.
@@ -166,17 +166,17 @@ def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: c
     long = searches.start("of a", "long", steps=1000)
     until(lambda: searches.order)
     other = others.start("of b", "b")
-    until(lambda: other.waiting)
+    until(lambda: other.is_waiting)
     searches.go_on.set()
-    until(lambda: long.waiting and others.order)
+    until(lambda: long.is_waiting and others.order)
     long.stop()
     long.wait(PATIENCE)
-    assert (long.result, other.running) == ("long stopped", True)
+    assert (long.result, other.is_running) == ("long stopped", True)
     others.go_on.set()
     other.wait(PATIENCE)
     after = searches.start("of c", "c")
     after.wait(PATIENCE)
-    until(lambda: line._free == 1)
+    until(lambda: line._num_free == 1)
     assert (other.result, after.result) == ("b", "c")
 
 
@@ -187,16 +187,16 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
     searches.go_on.set()
     with cache.PAGES.run():
         with cache.PAGES.run():  # A page within a page is one run.
-            patient = Job("patient", light=True)
-            patient._queue_entry.patience = PATIENCE
+            patient = Job("patient", is_light=True)
+            patient._queue_entry.patience_seconds = PATIENCE
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
             thread.start()
         assert searches.order == []
-        assert not patient.waiting  # It waits for no other work.
+        assert not patient.is_waiting  # It waits for no other work.
         patient.wait(PATIENCE)  # The page waits for it: it goes on.
     assert patient.result == "patient"
     thread.join(PATIENCE)
-    assert cache.PAGES._at_work == 0
+    assert cache.PAGES._num_runs == 0
 
 
 def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQueue) -> None:
@@ -209,8 +209,8 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQue
         steps.append("after the page")
         return "done"
 
-    job = Job(None, light=True)
-    job._queue_entry.patience = PATIENCE
+    job = Job(None, is_light=True)
+    job._queue_entry.patience_seconds = PATIENCE
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
@@ -225,8 +225,8 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQue
 def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
     searches = Searches()
     searches.go_on.set()
-    job = Job(None, light=True)
-    job._queue_entry.patience = 0.01
+    job = Job(None, is_light=True)
+    job._queue_entry.patience_seconds = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
     with cache.PAGES.run():
         thread.start()
@@ -238,4 +238,4 @@ def test_a_page_that_fails_is_no_more_at_work() -> None:
     pages = cache.Pages()
     with pytest.raises(ZeroDivisionError), pages.run():
         raise ZeroDivisionError
-    assert pages._at_work == 0
+    assert pages._num_runs == 0

@@ -173,12 +173,12 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     check(at.get_by_key("start.kind").set_value("A model").run())
     assert at.selectbox(key="start.release").options == contents.list_releases("A model")
     check(at.get_by_key("start.kind").set_value("Numbers").run())
-    mean, groups = catalogue.page("Mean"), catalogue.page("Per group")
-    check(at.selectbox(key="start.release").set_value(mean.release).run())
+    mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Per group")
+    check(at.selectbox(key="start.release").set_value(mean.release_phrase).run())
     assert "Go to Mean" in [link.proto.label for link in at.get("page_link")]
     assert f"**Mean:** {mean.sentence}" in shown_texts(at)
     # The data in use have no groups.
-    check(at.selectbox(key="start.release").set_value(groups.release).run())
+    check(at.selectbox(key="start.release").set_value(groups.release_phrase).run())
     assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(at)
     # What is no number is not offered once models are asked for.
     check(at.get_by_key("start.kind").set_value("A model").run())

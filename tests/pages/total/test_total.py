@@ -386,8 +386,8 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
         work_waits_for_stop(patch)
         check(at.button(key="total_job_start").click().run())
         job: jobs.Job = at.session_state["total.job"]
-        until(lambda: job.progress > 0.0)
-        assert job.running
+        until(lambda: job.progress_share > 0.0)
+        assert job.is_running
         job.stop()
         finish(at, "total.job")
     assert job.result.cancelled

@@ -135,16 +135,16 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
     summary = full_solution.table.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
-        cells = full_solution.table.find_cells(method)
+        cells = full_solution.table.find_cell_indices(method)
         x, y = read_curve(figure, name)
-        assert x == pytest.approx(full_solution.reaches[cells])
+        assert x == pytest.approx(full_solution.bounds_in_rows[cells])
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
-        assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
+        assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_widths)[cells])
     floor, guess, *_ = full_solution.average_references(measure, over)
     assert read_curve(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert read_curve(figure, "Guessing")[1] == pytest.approx([guess] * 2)
-    (followed,) = full_solution.table.find_cells(Method.FOLLOWED)
+    (followed,) = full_solution.table.find_cell_indices(Method.FOLLOWED)
     assert read_curve(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
     *_, quiet, unclipped = full_solution.average_references(measure, over)
     assert read_curve(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
@@ -191,9 +191,9 @@ def test_the_card_says_what_the_runs_found(full_solution):
     assert "Bound h" not in numbers
     noise, users = (
         wording.number(half_widths[first.best.cell_index], 2)
-        for half_widths in (losses.half_width, losses.users_half_width)
+        for half_widths in (losses.half_widths, losses.users_half_width)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.mean[first.best.cell_index])
+    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -283,10 +283,10 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     )
     sides = plots.plot_sides(full_solution).columns
-    cells = full_solution.table.find_cells(Method.CLIPPED_SUM)
+    cells = full_solution.table.find_cell_indices(Method.CLIPPED_SUM)
     users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).choice()
+    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_choice()
 
 
 @pytest.fixture(scope="module")
@@ -387,7 +387,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    known = cache_of_pages.answers(JOB, True, training_answer.MAX_TABLES)
+    known = cache_of_pages.get_answers(JOB, True, training_answer.MAX_TABLES)
     assert known.get(third.session_state[JOB].question) is not None
     assert known.get(generated.session_state[JOB].question) is None
 
@@ -446,7 +446,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
 def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     work_waits_for_stop(monkeypatch)
     at = open_app(TITLE, **LINK)
-    assert at.session_state[JOB].running
+    assert at.session_state[JOB].is_running
     at.session_state[JOB].stop()
     wait_for_runs(at)
     assert "Stopped after" in shown_texts(at) or not metrics_of(at)
@@ -569,9 +569,9 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
-            account.plan_rule_noise(mechanism, False).gradient
+            account.plan_rule_noise(mechanism, False).gradient_noise
             if parameters.pace is Pace.RULE
-            else account.plan_noise(mechanism, smooth.threshold).gradient
+            else account.plan_noise(mechanism, smooth.threshold).gradient_noise
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)

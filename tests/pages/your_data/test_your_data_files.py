@@ -106,7 +106,7 @@ def list_held_files(monkeypatch):
     real = uploads.free_files
 
     def spied(files):
-        managers.append(streamlit_internals._context().uploaded_file_mgr)
+        managers.append(streamlit_internals._get_context().uploaded_file_mgr)
         assert any(map(len, managers[-1].file_storage.values()))  # else there was nothing to free
         real(files)
 

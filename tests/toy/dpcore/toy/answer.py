@@ -38,7 +38,7 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
             public_sentences=added,
             disclosure=data.provenance,
             rule="The number of rows was entered.",
-            subject="The count",
+            subject_text="The count",
         ),
     )
 

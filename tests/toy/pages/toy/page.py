@@ -31,7 +31,7 @@ def simulate(answer: Answer) -> None:
     if st.button("Simulate", key="toy_simulate"):
         request = (session.dataset().digest, answer.parameters)
         jobs.start(key, request, lambda tell, stop: noisy_counts(heavy, epsilon, 50, tell, stop))
-    if not jobs.watch(key, "Simulating") and (done := jobs.result_of(key)) is not None:
+    if not jobs.watch(key, "Simulating") and (done := jobs.find_result(key)) is not None:
         st.markdown(f"{len(done[1])} runs.")
 
 

@@ -13,7 +13,7 @@ QUESTION = Question(
     group="Models",
     lead="You release how many users have many rows. **How far off is the count?**",
     sentence="I release how many users have many rows: how far off is the count?",
-    release="A count of heavy users",
+    release_phrase="A count of heavy users",
     parameters=ToyParameters,
-    also={"job": FieldOrigin.DATA, "tabs": FieldOrigin.PUBLIC},
+    other_origins={"job": FieldOrigin.DATA, "tabs": FieldOrigin.PUBLIC},
 )

@@ -1,0 +1,130 @@
+"""Releases of a generated program, many of them in one process, by the statements of the program itself.
+
+A program reads its data, drops rows at random, and draws noise. Its data are read once. What drops rows and draws noise
+runs again for every release, in the program's own words. Two things are kept between releases, as they do not change:
+the scale that OpenDP searches for, and the measurement that OpenDP makes of a query.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import opendp.prelude as dp
+from opendp.extras.polars import LazyFrameQuery
+
+from dpcore.contributions import FloatArray
+
+_SAMPLES_ROWS = re.compile(r"\.sample\(frac=1\.0\)|\.shuffle\(\)")
+_DRAWS_NOISE = re.compile(r"\badd_noise\(|\bpick\(|\bquery\.release\(|^noisy = ")
+
+
+class _RepeatedQuery:
+    """A query of a context that releases as often as it is asked to; the context would refuse the second release."""
+
+    def __init__(self, query: LazyFrameQuery, lines: Any) -> None:
+        self._measurement, self._lines = query.resolve(), lines
+
+    def release(self) -> Any:
+        return self._measurement(self._lines)
+
+
+class ProgramDraws:
+    """A program that has read its data and releases as often as it is asked to.
+
+    Attributes:
+        names: What the names of the program are bound to.
+        summary: OpenDP's own account of the query, one dict per released column; empty where there is no query.
+    """
+
+    def __init__(self, program_text: str, groups: Sequence[str] = ()) -> None:
+        """Read the data of a program.
+
+        Args:
+            program_text: A program for plain Python or OpenDP; its file lies in the working folder.
+            groups: The public list of groups, which programs for private data ask for.
+        """
+        text = re.sub(r"^GROUPS: list\[str\] = \[\]$", f"GROUPS = {list(groups)!r}", program_text, flags=re.M)
+        statements = ast.parse(text).body
+        sources = [
+            "" if isinstance(s, ast.FunctionDef) else ast.get_source_segment(text, s) for s in statements
+        ]
+        draws_noise = [bool(_DRAWS_NOISE.search(source or "")) for source in sources]
+        samples_rows = [bool(_SAMPLES_ROWS.search(source or "")) for source in sources]
+        first_draw = draws_noise.index(True)
+        first_sample = [*samples_rows[:first_draw], True].index(True)
+        self.names: dict[str, Any] = {}
+        self.summary: list[dict[str, Any]] = []
+        self._releases: list[Any] = []
+        exec(_compile(statements[:first_sample]), self.names)
+        self.names["report"] = lambda released, *_: self._releases.append(released)
+        if isinstance(query := self.names.get("query"), LazyFrameQuery):
+            self.summary = query.summarize(alpha=0.05).to_dicts()
+            lines = self.names.get("lines", self.names["events"])
+            self.names["query"] = _RepeatedQuery(query, lines.collect().lazy())
+        self._sample_rows = _compile(statements[first_sample:first_draw])
+        self._draw_noise = _compile(statements[first_draw:])
+
+    def draw(self, num_samples: int, num_draws: int) -> FloatArray:
+        """Release many times.
+
+        Args:
+            num_samples: How often rows are dropped at random. OpenDP's queries drop them anew in every release.
+            num_draws: Releases from each of these samples.
+
+        Returns:
+            Shape (num_samples, num_draws, numbers of one release).
+        """
+        self._releases = []
+        with _scales_kept():
+            for _ in range(num_samples):
+                exec(self._sample_rows, self.names)
+                for _ in range(num_draws):
+                    exec(self._draw_noise, self.names)
+        numbers = np.array([_list_numbers(released) for released in self._releases], dtype=np.float64)
+        return numbers.reshape(num_samples, num_draws, -1)
+
+
+def run_whole(program_text: str, groups: Sequence[str] = ()) -> FloatArray:
+    """Run a program from its first line to its last, and return the numbers that it releases."""
+    text = re.sub(r"^GROUPS: list\[str\] = \[\]$", f"GROUPS = {list(groups)!r}", program_text, flags=re.M)
+    text = re.sub(r"^report\((?=\w)", "released, *_ = (", text, flags=re.M)
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(text, "program", "exec"), names)
+    return np.array(_list_numbers(names["released"]), dtype=np.float64)
+
+
+def _compile(statements: list[ast.stmt]) -> CodeType:
+    return compile(ast.Module(statements, []), "program", "exec")
+
+
+def _list_numbers(released: Any) -> list[float]:
+    """List the released numbers, those of groups in the order of the groups."""
+    if isinstance(released, dict):
+        return [float(released[key]) for key in sorted(released)]
+    return [float(released)]
+
+
+@contextlib.contextmanager
+def _scales_kept() -> Iterator[None]:
+    """Keep the scales that programs search for: the search takes 10 ms, a draw of noise 0.05 ms."""
+    search: Callable[..., float] = dp.binary_search_param
+    scales: dict[tuple[float, float], float] = {}
+
+    def search_once(make: Any, d_in: float, d_out: float) -> float:
+        if (d_in, d_out) not in scales:
+            scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out)
+        return scales[d_in, d_out]
+
+    dp.binary_search_param = search_once
+    try:
+        yield
+    finally:
+        dp.binary_search_param = search

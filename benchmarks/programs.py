@@ -1,0 +1,293 @@
+"""The error on the card beside that of the program: releases by generated programs, on four tables.
+
+    python benchmarks/programs.py [--kinds COUNT ...] [--samples 400] [--draws 50] [--whole]
+
+Every cell has --samples random choices of rows with --draws releases from each. A cell is a kind of release, a table,
+an epsilon, a noise and a program. Its z is measured less stated error in standard errors, with the releases from one
+choice of rows as one observation. With --whole, every cell at epsilon = 1 on the first two tables is also run 20 times
+from the first line of the program to its last. OpenDP's noise takes no seed: of 1,000 cells without any fault, 3 lie
+beyond 3 standard errors. POLARS_MAX_THREADS=1 halves the time, as threads take longer to start than to add up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dpcore as ss
+from benchmarks._program_draws import ProgramDraws, run_whole
+from dpcore.code.release_noise import compute_sensitivity, find_release_noise
+from dpcore.common.checks import InvalidInput
+from dpcore.common.programs import Program, find_noise
+from dpcore.contributions import FloatArray
+from dpcore.reply import Reply
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_data"
+EPSILONS = (0.1, 1.0, 3.0)
+NOISES: Mapping[str, Mapping[str, Any]] = {
+    "Laplace": {},
+    "Gaussian": {"mechanism": "gaussian", "delta": 1e-6},
+}
+PROGRAMS = {"python": Program.PYTHON, "opendp": Program.OPENDP}
+VALUES = {"value": "amount", "lower": 0, "upper": 100}
+OF_TABLE = {"target": "table", "variance_source": "values", "likeness": "values"}
+
+
+def sample_tables() -> dict[str, pd.DataFrame]:
+    """Build two samples of the sample data and two extremes, with the columns user_id, product and amount."""
+    shop = pd.read_csv(SAMPLES / "shop_events.csv")
+    tickets = pd.read_csv(SAMPLES / "support_tickets.csv").rename(
+        columns={"customer": "user_id", "channel": "product", "hours_waited": "amount"}
+    )
+    shop = shop[shop["user_id"].isin(shop["user_id"].drop_duplicates().sample(120, random_state=1))]
+    tickets = tickets[
+        tickets["user_id"].isin(tickets["user_id"].drop_duplicates().sample(120, random_state=2))
+    ]
+    light = pd.DataFrame({"user_id": range(40), "product": "a", "amount": 10.0})
+    heavy = pd.DataFrame({"user_id": 40, "product": list("abcdefgh") * 25, "amount": 90.0})
+    rows = range(36)
+    few = {
+        "user_id": [row // 3 for row in rows],
+        "product": list("abc") * 12,
+        "amount": [100.0 * (row % 2) for row in rows],
+    }
+    tables = {
+        "shop events": shop,
+        "support tickets": tickets,
+        "one heavy user": pd.concat([light, heavy]),
+        "few users": pd.DataFrame(few),
+    }
+    return {name: table[["user_id", "product", "amount"]] for name, table in tables.items()}
+
+
+def list_by_group(table: pd.DataFrame, how: str) -> FloatArray:
+    """List a statistic of the amounts of each group, in the order of the groups."""
+    grouped = table.groupby("product")
+    column = "user_id" if how == "nunique" else "amount"
+    return grouped[column].agg(how).sort_index().to_numpy(dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of release.
+
+    Attributes:
+        call: The call of `dpcore` that chooses its bound.
+        find_truth: What is released of a table if nothing is done for privacy, one number or one per group.
+        settings: Settings of the call.
+        noises: Names of the noises that it has.
+    """
+
+    call: Callable[..., Reply]
+    find_truth: Callable[[pd.DataFrame], FloatArray | float]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    noises: Sequence[str] = tuple(NOISES)
+
+
+KINDS = {
+    "rows": Kind(ss.count_bound, len, {"objective": "rmse"}),
+    "sum": Kind(ss.sum_bound, lambda table: table["amount"].sum(), {"objective": "rmse", "value": "amount"}),
+    "mean, public counts": Kind(
+        ss.mean_bound, lambda table: table["amount"].mean(), VALUES | OF_TABLE | {"counts": "public"}
+    ),
+    "mean, private counts": Kind(
+        ss.mean_bound, lambda table: table["amount"].mean(), VALUES | OF_TABLE | {"counts": "private"}
+    ),
+    "users per group": Kind(
+        ss.group_bounds,
+        lambda table: list_by_group(table, "nunique"),
+        {"group": "product", "statistic": "users"},
+    ),
+    "rows per group": Kind(
+        ss.group_bounds, lambda table: list_by_group(table, "size"), {"group": "product", "statistic": "rows"}
+    ),
+    "sums per group": Kind(
+        ss.group_bounds,
+        lambda table: list_by_group(table, "sum"),
+        {"group": "product", "statistic": "sum", "value": "amount"},
+    ),
+    "means per group": Kind(
+        ss.group_bounds,
+        lambda table: list_by_group(table, "mean"),
+        VALUES | {"group": "product", "statistic": "mean"},
+    ),
+    "median": Kind(ss.quantile_bound, lambda table: table["amount"].median(), VALUES, ("Laplace",)),
+}
+
+
+def measure_errors(kind_name: str, table: pd.DataFrame, released: FloatArray) -> FloatArray:
+    """Return what the card's error is the root mean of, one per release; of a quantile the error itself.
+
+    Args:
+        kind_name: One of `KINDS`.
+        table: The table that was released from.
+        released: Shape (..., numbers of one release).
+    """
+    if kind_name != "median":
+        return np.asarray(np.mean((released - KINDS[kind_name].find_truth(table)) ** 2, axis=-1))
+    # How far the median's rank lies from the ranks that the released value has.
+    values = np.sort(table["amount"].to_numpy())
+    below, up_to = (np.searchsorted(values, released, side) / values.size for side in ("left", "right"))
+    return np.maximum(np.maximum(below - 0.5, 0.5 - up_to), 0.0).mean(axis=-1)
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """The stated and the measured error of one cell."""
+
+    stated: float
+    measured: float
+    standard_error: float
+    scale_ratio: float | None
+    deviation_of_one: float
+
+    @property
+    def z(self) -> float:
+        """Return the deviation in standard errors."""
+        return (self.measured - self.stated) / self.standard_error
+
+    def z_of(self, measured: float, num_runs: int) -> float:
+        """Return the deviation of so many whole runs in their standard errors."""
+        return (measured - self.stated) * math.sqrt(num_runs) / self.deviation_of_one
+
+
+def ask_call(kind: Kind, file: str, epsilon: float, noise: str, library: str, **settings: Any) -> Reply:
+    """Ask for the best bound on a file, with the noise of a program where the question has programs."""
+    settings = {"user": "user_id", "epsilon": epsilon} | dict(kind.settings) | dict(NOISES[noise]) | settings
+    with contextlib.suppress(InvalidInput):
+        return kind.call(file, **settings, program=library)
+    return kind.call(file, **settings)
+
+
+def measure_cell(
+    kind_name: str, table: pd.DataFrame, reply: Reply, library: str, num_samples: int, num_draws: int
+) -> CellResult:
+    """Draw releases by a program, and compare their error with the one that the reply states."""
+    groups = sorted(table["product"].unique())
+    program = ProgramDraws(reply.code(library), groups)
+    errors = measure_errors(kind_name, table, program.draw(num_samples, num_draws))
+    by_sample = errors.mean(axis=1)
+    mean, standard_error = float(by_sample.mean()), float(by_sample.std(ddof=1)) / math.sqrt(num_samples)
+    deviation_of_one = float(errors.std(ddof=1))
+    if kind_name != "median":
+        root = math.sqrt(mean)
+        mean, standard_error, deviation_of_one = (
+            root,
+            standard_error / 2.0 / root,
+            deviation_of_one / 2.0 / root,
+        )
+    return CellResult(
+        float(reply.error or math.nan),
+        mean,
+        standard_error,
+        compare_scales(program, reply, library),
+        deviation_of_one,
+    )
+
+
+def compare_scales(program: ProgramDraws, reply: Reply, library: str) -> float | None:
+    """Return the scale of OpenDP's own account over that of `dpcore`; None where OpenDP accounts for no query."""
+    choice = next(iter(reply.forms.values()))
+    if not program.summary or find_release_noise(choice, PROGRAMS[library]) is None:
+        return None
+    names = program.names
+    step = names["RANGE"] / names["STEPS"] if "STEPS" in names else 1.0
+    noise = find_noise(PROGRAMS[library], choice.noise, choice.epsilon, choice.delta)
+    return (
+        float(program.summary[0]["scale"])
+        * step
+        / (noise.unit_scale * compute_sensitivity(choice, noise.kind))
+    )
+
+
+@contextlib.contextmanager
+def files_of_tables() -> Iterator[dict[str, tuple[str, pd.DataFrame]]]:
+    """Write the tables into a folder of their own, which is the working folder: name to file and table."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        files = {}
+        for name, table in sample_tables().items():
+            file = f"{name.replace(' ', '_')}.csv"
+            table.to_csv(file, index=False)
+            files[name] = (file, table)
+        yield files
+
+
+def main() -> None:
+    """Print a line for each cell, and a table with a line for each kind and program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--samples", type=int, default=40)
+    parser.add_argument("--draws", type=int, default=50)
+    parser.add_argument("--whole", action="store_true")
+    arguments = parser.parse_args()
+    summary_lines = []
+    print(
+        "| release | program | noise | table | ε | stated | measured | z | scale |\n|---" + "|---" * 8 + "|"
+    )
+    with files_of_tables() as files:
+        for kind_name in arguments.kinds:
+            for library in PROGRAMS:
+                results, whole_zs = [], []
+                for noise in KINDS[kind_name].noises:
+                    for position, (table_name, (file, table)) in enumerate(files.items()):
+                        # Half of the tables are public: their programs are shorter ones.
+                        disclosure = "public" if position % 2 else "private"
+                        for epsilon in EPSILONS:
+                            reply = ask_call(
+                                KINDS[kind_name], file, epsilon, noise, library, disclosure=disclosure
+                            )
+                            if not reply.forms:  # so much noise that nothing is best
+                                continue
+                            result = measure_cell(
+                                kind_name, table, reply, library, arguments.samples, arguments.draws
+                            )
+                            results.append(result)
+                            scale = "" if result.scale_ratio is None else f"{result.scale_ratio:.6f}"
+                            print(
+                                f"| {kind_name} | {library} | {noise} | {table_name} | {epsilon} | {result.stated:.5g} "
+                                f"| {result.measured:.5g} | {result.z:+.1f} | {scale} |",
+                                flush=True,
+                            )
+                            if arguments.whole and position < 2 and epsilon == 1.0:
+                                groups = sorted(table["product"].unique())
+                                runs = np.array([run_whole(reply.code(library), groups) for _ in range(20)])
+                                errors = measure_errors(kind_name, table, runs).mean()
+                                measured = float(errors if kind_name == "median" else math.sqrt(errors))
+                                whole_zs.append(result.z_of(measured, 20))
+                                print(f"| 20 whole runs: {measured:.5g}, z {whole_zs[-1]:+.1f} |", flush=True)
+                if results:
+                    summary_lines.append(summarise(kind_name, library, results, whole_zs))
+    print(
+        "\n| release | program | cells | within 3 standard errors | largest | pooled deviation | scales | whole runs |"
+    )
+    print("|---" * 8 + "|")
+    print("\n".join(summary_lines))
+
+
+def summarise(kind_name: str, library: str, results: Sequence[CellResult], whole_zs: Sequence[float]) -> str:
+    """Return the line of a kind of release and a program."""
+    zs = np.array([abs(result.z) for result in results])
+    pooled = float(np.mean([result.measured / result.stated - 1.0 for result in results]))
+    scales = [abs(result.scale_ratio - 1.0) for result in results if result.scale_ratio is not None]
+    scale = f"within {max(scales):.0e}" if scales else "–"
+    whole = f"at most {max(map(abs, whole_zs)):.1f} standard errors" if whole_zs else "–"
+    return (
+        f"| {kind_name} | {PROGRAMS[library].value} | {len(results)} | {int((zs <= 3.0).sum())} | {zs.max():.1f} "
+        f"| {pooled:+.2%} | {scale} | {whole} |"
+    )
+
+
+if __name__ == "__main__":
+    main()

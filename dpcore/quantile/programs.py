@@ -1,0 +1,202 @@
+"""How each program draws a quantile: its candidates, its law, and its part of epsilon.
+
+| | picks | from |
+|---|---|---|
+| best known | exponential mechanism, under any base distribution | the whole line |
+| plain Python | exponential mechanism | 2,000 candidates, laid evenly |
+| OpenDP | permute-and-flip | 1,001 candidates, laid evenly |
+| Tumult | exponential mechanism | the interval from L to U |
+| PipelineDP, BigQuery | a walk down a tree with noise on every node | 16^4 leaves, laid evenly |
+
+Source: OpenDP 0.16.0, Tumult Analytics 0.21.0 and PipelineDP 0.3.1 with PyDP 1.1.5, which the tests run; for BigQuery
+the source of ZetaSQL's APPROX_QUANTILES, as the mechanism of PERCENTILE_CONT is not public.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.code import with_opendp, with_python
+from dpcore.common.programs import Program
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.quantile.base_distribution import Base, CandidateBase, uniform_base
+from dpcore.quantile.rows import Rows
+
+WEIGHTED_PROGRAMS = (Program.PYTHON, Program.BEST)
+"""The programs with smooth weights, and with a guarantee if only values change. The others bound rows of users who come
+and go."""
+TREE_PROGRAMS = (Program.PIPELINEDP, Program.BIGQUERY)
+"""The programs whose error is simulated."""
+BIGQUERY_ROWS = 5
+"""The rows of a user that BigQuery counts at most, drawn at random: kPerUserArrayAggLimit of ZetaSQL's rewriter."""
+_HEIGHT, _BRANCHES = 4, 16
+_NUM_LEAVES = _BRANCHES**_HEIGHT
+_EMPTY_SHARE = 0.005
+"""Children below this share of their siblings' noisy sum count as empty; quantiles are held as far from 0 and 1."""
+_TOLERANCE = 1e-6
+_TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
+"""Simulated releases of a tree: at least so many in all, and so many for each random choice of rows."""
+
+
+def lay_base(program: Program, low: float, high: float) -> Base:
+    """Return the candidates of a program between two ends; the uniform distribution where there are none."""
+    if program is Program.OPENDP:
+        num_steps = with_opendp.CANDIDATES - 1
+        return CandidateBase.evenly(np.unique(low + (high - low) * np.arange(num_steps + 1) / num_steps))
+    if program is Program.PYTHON:
+        count = with_python.CANDIDATES
+        return CandidateBase.evenly(np.unique(low + (high - low) * (np.arange(count) + 0.5) / count))
+    return uniform_base(low, high)
+
+
+def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> float:
+    """Return the epsilon of each quantile: one tree of PipelineDP serves all, BigQuery also counts users."""
+    if program is Program.PIPELINEDP:
+        return epsilon
+    return epsilon / (num_quantiles + (1 if program is Program.BIGQUERY else 0))
+
+
+# Nodes on [0, 1], denser toward 0, where the integrand falls as exp(-u sum p) with a sum of up to the candidates.
+_PANELS = np.concatenate(([0.0], 4.0 ** np.arange(-6.0, 0.5)))
+_GAUSS_NODES, _GAUSS_WEIGHTS = (np.array(x) for x in np.polynomial.legendre.leggauss(8))
+_U = (_PANELS[:-1, None] + np.diff(_PANELS)[:, None] * (_GAUSS_NODES + 1.0) / 2.0).ravel()
+_U_WEIGHTS = (np.diff(_PANELS)[:, None] * _GAUSS_WEIGHTS / 2.0).ravel()
+# Knots of 1 - p, dense toward 0. Interpolation between them, linear in the root of 1 - p, errs by 1e-5 once integrated.
+_NUM_KNOTS = 257
+_LOG_NEVER = -36.0
+_KNOTS = np.linspace(0.0, 1.0, _NUM_KNOTS) ** 2
+_UP = np.outer(1.0 - _KNOTS, _U)
+_LOG_BEYOND_SQUARES = np.log1p(-_UP) + _UP + _UP**2 / 2.0
+_INVERSE = np.ascontiguousarray((1.0 / (1.0 - _UP)).T)
+
+
+def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
+    """Compute the probability that permute-and-flip picks each candidate, to about 1e-5 of it.
+
+    The candidate with the largest score plus exponential noise is picked. With p_i the ratio exp((s_i - s_max) / b) and
+    u = exp(-(t - s_max) / b) at the winning value t this is
+
+        P(i) = p_i * integral over u from 0 to 1 of prod over j != i of (1 - u p_j).
+
+    Args:
+        log_ratios: Scores over the scale b of the noise, less their maximum or not, shape (subsamples, k).
+
+    Returns:
+        Shape (subsamples, k); each line sums to 1.
+
+    Source: McKenna and Sheldon 2020; Ding et al. 2021 for the exponential noise.
+    """
+    # Candidates are sorted into bins of p, so that the product costs as much as the bins, whatever k is. Sums of p and
+    # p^2 are exact, so that many small p add up to no error. Columns that nobody picks are left out.
+    log_ratios = log_ratios - log_ratios.max(axis=1, keepdims=True)
+    likely = np.flatnonzero((log_ratios > _LOG_NEVER).any(axis=0))
+    first, stop = likely[0], likely[-1] + 1
+    ratios = np.exp(log_ratios[:, first:stop])
+    places = np.sqrt(1.0 - ratios)
+    places *= _NUM_KNOTS - 1
+    knots = np.minimum(places.astype(np.int64), _NUM_KNOTS - 2)
+    shares = places - knots
+    knots += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
+    flat, size = knots.ravel(), ratios.shape[0] * _NUM_KNOTS
+    moved = np.bincount(flat, shares.ravel(), size)
+    counts = np.bincount(flat, minlength=size) - moved
+    counts[1:] += moved[:-1]
+    sums, squares = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
+    log_products = counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
+    log_products -= sums[:, None] * _U + squares[:, None] * (_U**2 / 2.0)
+    integrals = ((np.exp(log_products) * _U_WEIGHTS) @ _INVERSE).ravel()
+    steps = np.diff(integrals, append=0.0)
+    probabilities = np.zeros(log_ratios.shape)
+    probabilities[:, first:stop] = ratios * (integrals[knots] + shares * steps[knots])
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def simulate_tree(
+    rows: Rows, ends: tuple[float, float], quantile: float, noise_scale: float, max_rows: float
+) -> FloatArray:
+    """Simulate releases of a quantile from a tree of noisy counts.
+
+    The same noise, times its scale, and the same random rows are drawn at every call for the same rows, so that bounds
+    are compared under one noise.
+
+    Args:
+        rows: The rows, with the seeds of the random choice of rows.
+        ends: L and U; values outside count as the nearer end.
+        quantile: q.
+        noise_scale: b of the Laplace noise on every node, in rows.
+        max_rows: The most rows of a user that are counted.
+
+    Returns:
+        The answers in the values' unit, shape (trials,).
+
+    Source: google/differential-privacy, cc/algorithms/quantile-tree.h, `GetQuantile`.
+    """
+    leaf_rows = _find_leaves(rows, *ends)
+    per_subsample = count_trials(rows)
+    noise = _draw_noise(rows.draws.seed, rows.draws.count * per_subsample)
+    shares, first = [], 0
+    for num_kept in rows.count_kept(max_rows):
+        # With no bound to draw for there is one choice of rows, for all trials.
+        subsamples = np.repeat(np.arange(num_kept.shape[0]), per_subsample)
+        if max_rows >= rows.histogram.max_size:
+            subsamples = np.zeros(noise.shape[0], dtype=np.int64)
+        block_noise = np.rint(noise_scale * noise[first : first + subsamples.size])
+        shares.append(_walk(leaf_rows, num_kept, subsamples, quantile, block_noise))
+        first += subsamples.size
+    share = np.concatenate(shares)
+    return np.asarray((1.0 - share) * ends[0] + share * ends[1])
+
+
+def count_trials(rows: Rows) -> int:
+    """Return the number of simulated releases of a tree for each random choice of rows."""
+    return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.draws.count))
+
+
+def _find_leaves(rows: Rows, low: float, high: float) -> IntArray:
+    """Return how many rows lie in leaves before each one, shape (leaves + 1,)."""
+    shares = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
+    leaves = (shares * (_NUM_LEAVES - 1)).astype(np.int64)
+    return np.searchsorted(leaves, np.arange(_NUM_LEAVES + 1))
+
+
+@functools.lru_cache(maxsize=2)
+def _draw_noise(seed: int, num_trials: int) -> FloatArray:
+    """Draw Laplace noise of scale 1 for the children on each level of a walk, shape (trials, levels, children)."""
+    return np.random.default_rng((seed, 1)).laplace(size=(num_trials, _HEIGHT, _BRANCHES))
+
+
+def _walk(
+    leaf_rows: IntArray,
+    num_kept: npt.NDArray[np.int32],
+    subsamples: IntArray,
+    quantile: float,
+    noise: FloatArray,
+) -> FloatArray:
+    """Walk from the root to the quantile, and return its place between the ends, from 0 to 1, shape (trials,)."""
+    num_trials = subsamples.size
+    start, size = np.zeros(num_trials, dtype=np.int64), np.full(num_trials, _NUM_LEAVES)
+    rest = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
+    # Invariant: the quantile is `rest` of the way through the node of `size` leaves from `start` on. A walk whose
+    # children look empty stays where it is.
+    for level in range(_HEIGHT):
+        child_size = _NUM_LEAVES // _BRANCHES ** (level + 1)
+        ends = start[:, None] + child_size * np.arange(_BRANCHES + 1)
+        counts = np.diff(num_kept[subsamples[:, None], leaf_rows[np.minimum(ends, _NUM_LEAVES)]], axis=1)
+        counts = counts + noise[:, level]
+        total = counts.sum(axis=1)
+        filled = np.where(counts >= total[:, None] * _EMPTY_SHARE, counts, 0.0)
+        filled_total = filled.sum(axis=1)
+        goes_on = (size == child_size * _BRANCHES) & (total > 0.0) & (filled_total > 0.0)
+        cumulated = np.cumsum(filled, axis=1)
+        child = np.argmax(cumulated >= (filled_total * (rest - _TOLERANCE))[:, None], axis=1)
+        reached, count = (array[np.arange(num_trials), child] for array in (cumulated, counts))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = (rest * filled_total - (reached - count)) / count
+        rest = np.where(goes_on, np.clip(np.nan_to_num(inside, nan=1.0), 0.0, 1.0), rest)
+        start = np.where(goes_on, start + child * child_size, start)
+        size = np.where(goes_on, child_size, size)
+    return np.asarray((start + rest * size) / _NUM_LEAVES)
