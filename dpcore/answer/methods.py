@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.common import wording
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, classify
-from dpcore.common.programs import Program
+from dpcore.common.programs import Program, choose_library
 from dpcore.common.version import VERSION
 
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
@@ -174,6 +175,18 @@ def cite_noise(noise_name: str, program: Program | None = None) -> str:
     if program in (Program.OPENDP, Program.TUMULT):
         gaussian = "Gaussian noise, calibrated by zero-concentrated differential privacy [@canonne2020],"
     return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
+
+
+def cite_program_noise(program: Program, noise: NoiseKind, chosen_noise: NoiseKind) -> str:
+    """Return the name of the noise that a program draws, with the library that draws it.
+
+    Args:
+        program: The program, or the best known mechanism.
+        noise: The noise that it draws.
+        chosen_noise: The noise that was chosen; BigQuery may draw another one.
+    """
+    library = choose_library(program, chosen_noise)
+    return f"{library.value}'s {cite_noise(noise.value, library)}"
 
 
 def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:

@@ -18,7 +18,7 @@ from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma
 from tests.dpcore.code import audit, files, together
 from tests.dpcore.code.choices import run_program
-from tests.libraries import audits, truth
+from tests.libraries import audits, errors_of_runs, truth
 
 
 @pytest.mark.usefixtures("folder")
@@ -30,6 +30,11 @@ def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -
     for library in (Program.PYTHON, Program.PIPELINEDP):
         released = truth.run(chosen, library)
         assert expected.holds(released), (library, released - expected.expected, expected.off)
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_fifty_runs_have_the_stated_error(noise: NoiseKind, capsys: pytest.CaptureFixture[str]) -> None:
+    errors_of_runs.check_stated_error(Program.PIPELINEDP, noise, capsys)
 
 
 @pytest.mark.parametrize("name", files.NASTY)

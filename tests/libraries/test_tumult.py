@@ -14,7 +14,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from tests.dpcore.code import audit, files, together
 from tests.dpcore.code.choices import run_program
-from tests.libraries import audits, truth
+from tests.libraries import audits, errors_of_runs, truth
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,6 +45,11 @@ def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -
     for library in (Program.PYTHON, Program.TUMULT):
         released = truth.run(chosen, library)
         assert expected.holds(released), (library, released - expected.expected, expected.off)
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_fifty_runs_have_the_stated_error(noise: NoiseKind, capsys: pytest.CaptureFixture[str]) -> None:
+    errors_of_runs.check_stated_error(Program.TUMULT, noise, capsys)
 
 
 @pytest.mark.parametrize("name", files.NASTY)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
-from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code.choice import Quantity
@@ -162,7 +162,8 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     return Methods(
         guarantee=f"{guarantee} {groups}",
         sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.kind.value)} "
+        public_sentences=f"What one user contributes to all groups was bounded, and "
+        f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
         empty_sentence="" if sentences else no_release,
@@ -184,7 +185,7 @@ def _describe_bound(solution: PerGroupSolution) -> str:
 
 
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
-    noise = cite_noise(p.noise.kind.value)
+    noise = cite_program_noise(p.program, p.noise.kind, p.mechanism)
     return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
 

@@ -11,7 +11,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
-from dpcore.common.programs import Program, describe_program
+from dpcore.common.programs import Program, choose_library, describe_program
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
 from dpcore.plan.parameters import LineStatistic, Objective
@@ -251,6 +251,7 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     names = ", ".join(line.label for line in solution.lines)
     budget = solution.budget
     noise = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
+    noise += f" by {choose_library(parameters.program, parameters.mechanism).value}"
     outcomes = [
         ", and 0 was published" if line.is_dropped else f" under a bound of {wording.number(line.bound, 6)}"
         for line in solution.lines

@@ -251,6 +251,9 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = _describe_draw(p)
+    if p.base is BaseKind.UNIFORM:
+        low, high = solution.base_range
+        text += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
     if len(p.levels) > 1:
         shared = "came from one tree" if p.program is Program.PIPELINEDP else "shared ε evenly"
         text += f" The {len(p.levels)} quantiles {shared}."

@@ -7,7 +7,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
-from dpcore.answer.methods import ChoiceSource, Methods, cite_noise, write_guarantee
+from dpcore.answer.methods import ChoiceSource, Methods, cite_program_noise, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
     ROWS_OF_THE_FILE,
@@ -190,7 +190,8 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         result, rounded_text = "count of rows", ""
         limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
         public_limit = "The rows counted of each user were limited"
-    noise, measure = cite_noise(solution.problem.noise.kind.value), MEASURES[solution.measure]
+    noise = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
+    measure = MEASURES[solution.measure]
     error = solution.unit.amount(solution.error(solution.bound))
     no_release = (
         f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
@@ -307,7 +308,8 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
     rule = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
         public_interval, rule = interval, "The interval was fixed without looking at the data."
-    noise_sentence = f"and {cite_noise(solution.problem.sizes.noise.kind.value)} was added to the sum."
+    noise = cite_program_noise(parameters.program, solution.problem.sizes.noise.kind, parameters.mechanism)
+    noise_sentence = f"and {noise} was added to the sum."
     return Methods(
         guarantee=_write_guarantee(parameters, "sum"),
         sentences=f"The total of each user was clipped to {interval}, {noise_sentence} The "

@@ -1,0 +1,173 @@
+"""Fifty random settings: page, call, command, plan and program give one bound and one error.
+
+    python benchmarks/agreement.py [50]
+
+The seed is 6f756723, the hash of the first commit that answers for the noise of a program. The program's error is
+computed here from its bound, the standard error that its text prints, and the rows.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dpcore as ss
+from dpcore import questions
+from dpcore.cli import command
+from dpcore.common.checks import InvalidInput
+from dpcore.common.programs import Program
+from dpcore.data import samples
+from dpcore.reply import Reply
+from tests.pages import driving
+
+SEED = 0x6F756723
+EVENTS = samples.FOLDER / "shop_events.csv"
+PAGES = {"count_bound": "Sum and count", "sum_bound": "Sum and count", "group_bounds": "Per group"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One random setting of a release; ``line`` is what a plan calls the release."""
+
+    call: str
+    line: str
+    settings: dict[str, Any]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the columns that the call reads."""
+        names = {"user": "user_id"} | ({"value": "amount"} if "sum" in self.line else {})
+        return names | ({"group": "product"} if self.call == "group_bounds" else {})
+
+
+def draw_settings(num_settings: int) -> Iterator[Setting]:
+    """Draw releases, budgets, noises and programs at random."""
+    generator = np.random.default_rng(SEED)
+    for _ in range(num_settings):
+        call = str(generator.choice(list(PAGES)))
+        statistic = str(generator.choice(["users", "rows", "sum"]))
+        settings: dict[str, Any] = {
+            "epsilon": float(f"{10 ** generator.uniform(-1.0, 0.7):.3g}"),
+            "program": str(generator.choice([program.value for program in Program])),
+        }
+        if generator.random() < 0.5:
+            settings |= {
+                "mechanism": "Gaussian",
+                "delta": float(f"{10 ** generator.uniform(-9.0, -4.0):.2g}"),
+            }
+        if call == "group_bounds":
+            line = f"{'sums' if statistic == 'sum' else statistic} per group"
+            yield Setting(call, line, settings | {"statistic": statistic})
+        else:
+            line = "rows" if call == "count_bound" else "sum"
+            yield Setting(call, line, settings | {"objective": "rmse"})
+
+
+def find_differences(setting: Setting) -> list[str]:
+    """Return a sentence for each place whose bound or error is not that of the call; empty if all agree."""
+    reply = getattr(ss, setting.call)(EVENTS, **setting.columns, **setting.settings, disclosure="public")
+    texts = [(number.label, number.text) for number in reply.answer.numbers]
+    differences = []
+    if (shown := read_page(setting)) != texts:
+        differences.append(f"page: {shown} in place of {texts}")
+    values = [number.value for number in reply.answer.numbers if number.value is not None]
+    if (numbers := read_command(setting)) != values:
+        differences.append(f"command: {numbers} in place of {values}")
+    error = float(reply.error or math.nan)
+    for place, other in (("plan", read_plan(setting)), ("program", compute_program_error(setting, reply))):
+        # A plan rounds the bound on a sum to few digits, which costs at most 0.1 % in error.
+        tolerance = 2e-3 if place == "plan" else 1e-4
+        if other is not None and not math.isclose(other, error, rel_tol=tolerance):
+            differences.append(f"{place}: error {other} in place of {error}")
+    return differences
+
+
+def read_page(setting: Setting) -> list[tuple[str, str]]:
+    """Open the page by a link, and return label and text of its key numbers."""
+    link = {name: str(value) for name, value in setting.settings.items()}
+    if setting.call != "group_bounds":
+        link["summed"] = "rows" if setting.call == "count_bound" else "values"
+    at = driving.open_app(PAGES[setting.call], link="1", data="shop-events", **link)
+    return [(metric.label, metric.value) for metric in driving.metrics_of(at)]
+
+
+def read_command(setting: Setting) -> list[float]:
+    """Ask the command, and return the numbers in its JSON."""
+    words = {**setting.columns, **setting.settings, "disclosure": "public"}
+    options = [text for name, value in words.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
+        command.main([questions.command_of(setting.call), str(EVENTS), *options, "--json"])
+    numbers = json.loads(output.getvalue())["answers"][0]["numbers"]
+    return [number["number"] for number in numbers if "number" in number]
+
+
+def read_plan(setting: Setting) -> float | None:
+    """Return the error of a plan of this release alone; None where plans have no such program."""
+    names = ("epsilon", "mechanism", "delta", "program")
+    settings = {name: setting.settings[name] for name in names if name in setting.settings}
+    columns = {"user": "user_id", "value": "amount", "group": "product"}
+    try:
+        plan = ss.plan_bounds(EVENTS, **columns, **settings, lines=setting.line, disclosure="public")
+    except InvalidInput:
+        return None
+    return float(plan.bound["error"].iloc[0])
+
+
+def compute_program_error(setting: Setting, reply: Reply) -> float | None:
+    """Compute the error of a program from its bound, its printed standard error, and the rows.
+
+    Rows are truncated at random: a group is kept with probability min(1, MAX_GROUPS / groups of the user). None where
+    the program prints no standard error.
+    """
+    deviation = None
+    if setting.settings["program"] == Program.BIGQUERY.value:  # SQL, which prints nothing
+        return None
+    for node in ast.walk(ast.parse(reply.code())):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "report":
+            deviation = ast.literal_eval(node.args[1])
+    if deviation is None:
+        return None
+    rows = pd.read_csv(EVENTS)
+    keys = ["user_id", "product"] if setting.call == "group_bounds" else ["user_id"]
+    grouped = rows.groupby(keys)["amount"]
+    amounts = grouped.sum() if "sum" in setting.line else grouped.size().astype(float)
+    if "users" in setting.line:
+        amounts = amounts.clip(upper=1.0)
+    choice = next(iter(reply.forms.values()))
+    bounded = amounts.clip(upper=choice.max_rows if choice.max_total is None else choice.max_total)
+    if setting.call != "group_bounds":
+        return math.hypot(float((amounts - bounded).sum()), deviation)
+    chance = (choice.max_groups / amounts.groupby("user_id").transform("size")).clip(upper=1.0)
+    bias = (amounts - chance * bounded).groupby("product").sum()
+    variance = (chance * (1.0 - chance) * bounded**2).groupby("product").sum()
+    return math.sqrt(float((bias**2 + variance).mean()) + deviation**2)
+
+
+def main() -> None:
+    """Print what differs, setting by setting, and how many agree."""
+    num_settings = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    num_agreeing = 0
+    for setting in draw_settings(num_settings):
+        differences = find_differences(setting)
+        num_agreeing += not differences
+        print(f"{setting.line}, {setting.settings}: {'; '.join(differences) or 'one number'}", flush=True)
+    print(f"{num_agreeing} of {num_settings} settings give one number everywhere.")
+    sys.exit(num_agreeing < num_settings)
+
+
+if __name__ == "__main__":
+    main()

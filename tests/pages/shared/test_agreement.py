@@ -1,0 +1,12 @@
+"""Page, call, command, plan and program give one number: five of the settings of `benchmarks/agreement.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import agreement
+
+
+@pytest.mark.parametrize("setting", list(agreement.draw_settings(5)), ids=lambda setting: setting.line)
+def test_a_setting_has_one_number_everywhere(setting: agreement.Setting) -> None:
+    assert agreement.find_differences(setting) == []
