@@ -100,24 +100,25 @@ def _read_integers(values: object, name: str, high: int, problems: Problems) -> 
 
 
 def _check_lengths(sizes: IntArray, users: IntArray, problems: Problems) -> None:
+    """Add a problem if sizes and users, where both are valid, have different lengths."""
     if sizes.size and users.size and sizes.shape != users.shape:
         problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
 
 
 def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
-    """Return the array in one contiguous piece, read-only from now on."""
+    """Return the array in one contiguous piece, copied only if needed, and read-only from now on."""
     array = np.ascontiguousarray(array)
     array.flags.writeable = False
     return array
 
 
 def suffix_sums(terms: FloatArray) -> FloatArray:
-    """Return the sums of the terms from each one on, with a 0 behind the last."""
+    """Compute the sums of the terms from each one on, with a 0 behind the last."""
     return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
 
 
 def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
-    """Return sum_i (x_i - x_j)_+ over users, for each distinct x_j, and a 0 behind the last.
+    """Compute sum_i (x_i - x_j)_+ over users, for each distinct x_j, with a 0 behind the last.
 
     Steps between neighbours times the users above them: terms of one sign, so that nothing cancels, where
     (sum of x above) - x_j * (users above) loses all digits once the largest values are close together.
@@ -182,7 +183,7 @@ class ContributionHistogram(ByDigest):
 
     @classmethod
     def nobody(cls) -> ContributionHistogram:
-        """Return the histogram of data that name no user, which only a private selection takes."""
+        """Build the histogram of data that name no user, which only a private selection takes."""
         histogram = object.__new__(cls)
         for name in ("sizes", "users"):
             object.__setattr__(histogram, name, read_only(NO_INTEGERS))
@@ -190,7 +191,7 @@ class ContributionHistogram(ByDigest):
 
     @classmethod
     def from_counts(cls, counts: npt.ArrayLike) -> ContributionHistogram:
-        """Group one count per user.
+        """Build the histogram from one number of rows per user.
 
         Args:
             counts: Rows of each user, whole numbers from 1 to 1e12, shape (num_users,).
@@ -224,7 +225,7 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 hash of the content, hexadecimal. It is computed from the data: as private as they are."""
+        """Return the SHA-256 hash of the content, hexadecimal. It comes from the data: as private as they are."""
         content = hashlib.sha256(b"contributions/1")
         content.update(self.sizes.tobytes())
         content.update(self.users.tobytes())
@@ -255,22 +256,27 @@ class ContributionHistogram(ByDigest):
     # large sizes down, so that the small terms 1/s are added before the large ones.
     @cached_property
     def _rows_before(self) -> FloatArray:
+        """Return the rows of users of smaller sizes, for each size, and all rows behind the last, float64."""
         return np.concatenate(([0.0], np.cumsum(self.sizes.astype(np.float64) * self.users)))
 
     @cached_property
     def _users_from(self) -> FloatArray:
+        """Return the users with at least each size, and a 0 behind the last, float64."""
         return suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _inverse_from(self) -> FloatArray:
+        """Return the sum of 1/s over the users with at least each size, and a 0 behind the last."""
         return suffix_sums(self.users / self.sizes)
 
     @cached_property
     def _rows_from(self) -> FloatArray:
+        """Return the rows of the users with at least each size, and a 0 behind the last, float64."""
         return suffix_sums(self.sizes.astype(np.float64) * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
+        """Return the rows that a cap at each size cuts, and a 0 behind the last."""
         return excess_sums(self.sizes.astype(np.float64), self._users_from)
 
     @cached_property
@@ -280,7 +286,7 @@ class ContributionHistogram(ByDigest):
         return tuple(slice(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK))
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
-        """Return the sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding."""
+        """Return the rows of all users with more than h rows, uncut, of the shape of ``h``; exact to rounding."""
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
     def excess(self, h: npt.ArrayLike, size_index: SizeIndex | None = None) -> FloatArray:
@@ -294,7 +300,7 @@ class ContributionHistogram(ByDigest):
         return np.asarray(until * self._users_from[k] + self._excess_from[k])
 
     def pieces(self, h: npt.ArrayLike) -> Pieces:
-        """Return sums over the users at or below, and above, each bound in ``h``.
+        """Compute the sums over the users at or below, and above, each bound in ``h``.
 
         Args:
             h: Bounds in rows per user, any shape.
@@ -309,16 +315,16 @@ class ContributionHistogram(ByDigest):
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
     def pieces_after(self, size_index: SizeIndex) -> Pieces:
-        """Return `pieces` from the number of sizes at or below each bound, without a search."""
+        """Compute `pieces` from the number of sizes at or below each bound, without a search."""
         sums = self._rows_before, self._users_from, self._inverse_from
         return Pieces(*(per_size[size_index] for per_size in sums))
 
     def pieces_at_sizes(self) -> Pieces:
-        """Return `pieces` at every distinct size, each field of shape (k,), without a search."""
+        """Compute `pieces` at every distinct size, each field of shape (k,), without a search."""
         return self.pieces_after(slice(1, None))
 
     def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
-        """Return n_h, the sum over users of min(h, s_l).
+        """Compute n_h, the rows that a cap h keeps: the sum over users of min(h, s_l).
 
         Args:
             h: Bounds in rows per user, at least 0, any shape.
@@ -334,7 +340,7 @@ class ContributionHistogram(ByDigest):
         return int(self.pieces(h).users_above)
 
     def heaviest_sizes(self, max_users: int) -> IntArray:
-        """Return the rows of the heaviest users, descending, at most ``max_users``."""
+        """Return the numbers of rows of the heaviest users, descending, of at most ``max_users``."""
         users = np.minimum(self.users[::-1][:max_users], max_users)
         return np.repeat(self.sizes[::-1][:max_users], users)[:max_users]
 
@@ -344,7 +350,7 @@ class ContributionHistogram(ByDigest):
         return int(self.sizes[min(index, self.sizes.size - 1)])
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return the share of all rows held by the heaviest users.
+        """Compute the share of all rows held by the heaviest users, for each share of users.
 
         Args:
             shares: Shares of users in [0, 1], any shape; taken as whole users, rounded up.
@@ -361,7 +367,7 @@ class ContributionHistogram(ByDigest):
         return np.asarray(np.interp(heads, users, rows) / rows[-1])
 
     def summary(self) -> Summary:
-        """Compute the figures of `Summary`."""
+        """Compute median, mean, share of the heaviest, and Gini coefficient of the rows per user."""
         m, n = float(self.num_users), float(self._rows_before[-1])
         at_most = m - self._users_from[1:]
         middle_ranks = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
@@ -383,7 +389,7 @@ def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.Array
 
 
 def log_spaced(low: float, high: float, num_points: int, extra: Sequence[float] = ()) -> FloatArray:
-    """Return ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
+    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
 
     Args:
         low: Lower end, above 0.

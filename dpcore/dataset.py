@@ -54,11 +54,11 @@ class _Facet(ByDigest):
             getattr(self, f.name).flags.writeable = False
 
     def _check(self, problems: Problems) -> None:
-        """Add to ``problems`` every fault of the attributes."""
+        """Add a problem for every fault of the attributes; a facet without conditions adds none."""
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content, hexadecimal. Computed from the data: as private as they are."""
+        """Return the SHA-256 of the content, hexadecimal. It comes from the data: as private as they are."""
         content = hashlib.sha256(type(self).__name__.encode())
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
@@ -96,6 +96,7 @@ class Values(_Facet):
     column: str = "value"
 
     def _check(self, problems: Problems) -> None:
+        """Add a problem if shapes differ, codes are not ascending or values not finite."""
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
         elif np.any(self.user_codes[1:] < self.user_codes[:-1]):
@@ -124,10 +125,11 @@ class Totals(_Facet):
 
     @classmethod
     def of_contributions(cls, histogram: ContributionHistogram) -> Totals:
-        """Contributions as totals, exactly: as many entries as there are sizes, whatever the number of users."""
+        """Build totals that are numbers of contributions: an entry per size with its users."""
         return cls(histogram.sizes, "", histogram.users)
 
     def _check(self, problems: Problems) -> None:
+        """Sort the totals, with their users if they have some; add problems for wrong entries."""
         totals = np.asarray(self.totals, dtype=np.float64).ravel()
         if self.users is not None:
             order = np.argsort(totals, kind="stable")
@@ -182,6 +184,7 @@ class Pairs(_OfTasks):
     further_columns: tuple[str, ...] = ()
 
     def _check(self, problems: Problems) -> None:
+        """Add problems for codes that are unsorted, repeated or out of range, and for wrong amounts."""
         users, tasks = self.user_codes, self.task_codes
         if users.shape != tasks.shape or users.ndim != 1 or not users.size:
             problems.add("user_codes and task_codes must be one-dimensional, of the same length, not empty")
@@ -194,6 +197,7 @@ class Pairs(_OfTasks):
         self._check_amounts(problems)
 
     def _check_amounts(self, problems: Problems) -> None:
+        """Add problems for rows, sums and squares that have another shape, are wrong, or lack each other."""
         for name in ("rows", "sums", "sums_of_squares"):
             array = getattr(self, name)
             if array is not None and array.shape != self.user_codes.shape:
@@ -227,6 +231,7 @@ class TaskSizes(_OfTasks):
     further_columns: tuple[str, ...] = ()
 
     def _check(self, problems: Problems) -> None:
+        """Sort the users per task; add a problem if there is no task, or one without users."""
         object.__setattr__(self, "users", np.sort(self.users.ravel()))
         if self.users.size == 0 or self.users[0] < 1:
             problems.add("users must be whole numbers of at least 1, one per task")
@@ -258,6 +263,7 @@ class PairSizes(_OfTasks):
     further_columns: tuple[str, ...] = ()
 
     def _check(self, problems: Problems) -> None:
+        """Add problems for lists of different lengths, entries below 1, and totals that contradict each other."""
         for names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
             arrays = [getattr(self, name) for name in names]
             if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
@@ -294,6 +300,7 @@ class LabelledRows(_Facet):
     label: str = "label"
 
     def _check(self, problems: Problems) -> None:
+        """Add problems for shapes that differ, repeated names, too many entries, and numbers that are not finite."""
         rows, names = self.labels.shape, self.feature_names
         if self.features.ndim != 2 or self.features.size == 0 or self.features.shape[:1] != rows:
             problems.add("features must have one row per label and at least one column")
@@ -381,7 +388,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over histogram, facets and label: the cache key. As private as the data."""
+        """Return the SHA-256 of histogram, facets and label: the cache key. It is as private as the data."""
         content = hashlib.sha256(self.histogram.digest.encode())
         content.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
@@ -396,6 +403,7 @@ class Dataset:
 
     @property
     def _facets(self) -> tuple[_Facet | None, ...]:
+        """Return all facets in a fixed order, None for each that is missing."""
         return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 
     @cached_property
@@ -405,7 +413,7 @@ class Dataset:
 
     @cached_property
     def is_private(self) -> bool:
-        """Return True if numbers computed from it must not be published."""
+        """Return True if numbers computed from the dataset must not be published."""
         return self.disclosure is Disclosure.PRIVATE
 
     @property
@@ -417,7 +425,7 @@ class Dataset:
 
     @property
     def task_sizes(self) -> IntArray | None:
-        """Users per task, shape (num_tasks,), where a task column was chosen; one pair is one user."""
+        """Return the number of users of each task, shape (num_tasks,); None without tasks."""
         if self.pairs is None:
             return self.tasks.users if self.tasks is not None else None
         return np.bincount(self.pairs.task_codes, minlength=self.pairs.num_tasks).astype(np.int64)

@@ -117,7 +117,7 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **publi
 def _pose_question(
     question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
 ) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
-    """Return the answer on a made-up table, the question of the selection, its data, and the table."""
+    """Ask on a made-up table; return its reply, the request, the amounts to select from, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
@@ -147,7 +147,7 @@ def _pose_question(
 
 
 def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any]) -> SelectionRequest:
-    """Return the request for the bound of a reply on a made-up table.
+    """Build the request for the bound of a reply on a made-up table.
 
     Raises:
         InvalidInput: Nothing needs to be selected, or a public number is missing.
@@ -169,7 +169,7 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
-    """Return what the selection is drawn from."""
+    """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
     pair = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_pair_sum = pair is not None and pair.parameters.statistic is Statistic.SUM
     if isinstance(data, Dataset):
@@ -200,7 +200,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
 
 
 def _build_from_counts(data: Any) -> ContributionHistogram:
-    """Return the histogram of rows per user; what is no whole number of at least 1 is left out."""
+    """Build the histogram of rows per user; entries below 1 are left out, others rounded down to whole numbers."""
     try:
         counts = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):

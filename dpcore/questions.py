@@ -138,7 +138,7 @@ SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile
 
 
 def command_of(name: str) -> str:
-    """Return the name of a question in a shell: its call without ``_bound``, but for ``count_bound``."""
+    """Return the name of a question's command in a shell, such as ``mean`` for ``mean_bound``."""
     short = re.sub(r"_bounds?$", "", name)
     return (name if short == "count" else short).replace("_", "-")
 
@@ -156,6 +156,7 @@ def call_of(name: str) -> Callable[..., Reply]:
     build_answer, parameters_type, _ = _answer_types(question)
 
     def call(data: Any = None, **settings: Any) -> Reply:
+        """Ask the question of data, with these settings."""
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
@@ -222,7 +223,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
-    """Convert the data to the type that the question takes.
+    """Convert the data to the type that the question takes: a dataset, or a table with a label.
 
     Raises:
         InvalidInput: It cannot be read so, or a column that the question needs is not named; all at once.
@@ -245,7 +246,7 @@ def parameters_of(name: str) -> type[Any]:
 
 
 def types_of(name: str) -> dict[str, Any]:
-    """Return the type of every setting of a call but the columns, by name."""
+    """Return the types of a call's own settings, and of ``intercept`` if it has that, by name."""
     question = QUESTIONS[name]
     _, parameters_type, _ = _answer_types(question)
     hints = list_field_types(parameters_type)
@@ -254,14 +255,14 @@ def types_of(name: str) -> dict[str, Any]:
 
 
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
-    """Return the function that answers, and the types of its parameters and of its data."""
+    """Return the function that builds the answer, and the types of its parameters and of its data."""
     build_answer = importlib.import_module(f"dpcore.{question.package}.answer").build_answer
     hints = typing.get_type_hints(build_answer)
     return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
 def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
-    """Return the call that asks this question, and its settings as a person writes them, without defaults.
+    """Return the call that asks with these parameters: its name and its settings without defaults; None for none.
 
     Args:
         package: Package of the question's mathematics, below `dpcore`.
@@ -284,11 +285,12 @@ def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | Non
 
 
 def _to_text(value: Any) -> Any:
+    """Return an option as the text that names it in a call; other values unchanged."""
     return name_option(value) if isinstance(value, enum.Enum) else value
 
 
 def _settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
-    """Return the question's own settings by the name that they have here, those without a default first."""
+    """Return the fields of the question's own settings by their names in the call, those without a default first."""
     names_here = {field_name: setting for setting, field_name in question.names.items()}
     settings = {
         names_here.get(f.name, f.name): f
@@ -299,12 +301,14 @@ def _settings(question: Question, parameters_type: Any) -> dict[str, dataclasses
 
 
 def _is_required(question: Question, name: str, f: dataclasses.Field[Any]) -> bool:
+    """Return True if a setting has no default, or must be entered although it has one."""
     return f.default is MISSING or name in question.required
 
 
 def _build_parameters(
     name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], of_data: bool = False
 ) -> Any:
+    """Build the parameters from settings as a person writes them; raise InvalidInput for all that is wrong."""
     known_settings, types_of = _settings(question, parameters_type), list_field_types(parameters_type)
     values: dict[str, Any] = {
         field_name: _parse_setting(types_of[field_name], field_name, text)
@@ -361,9 +365,11 @@ def _parse_setting(hint: Any, name: str, value: Any) -> Any:
 
 
 def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
+    """Build the signature of a call: the data, then columns and settings by keyword."""
     from dpcore.reply import Reply
 
     def build_keyword(name: str, default: Any) -> inspect.Parameter:
+        """Build a keyword argument with this default."""
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
 
     settings = _settings(question, parameters_type)
@@ -383,6 +389,7 @@ def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
 
 
 def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
+    """Write the docstring of a call from that of ``build_answer`` and the help of its settings."""
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe
 

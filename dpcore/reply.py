@@ -99,7 +99,7 @@ class Reply:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on the data that a person should know, such as how many rows were left out."""
+        """Return the sentences on the data that a person should know, such as how many rows were left out."""
         return () if self.data is None else tuple(map(to_plain_text, self.data.notes))
 
     @property
@@ -170,11 +170,12 @@ class Reply:
         return f"{comment} {library} has no program for {first!r}. This one is for {written_form!r}.\n{text}"
 
     def _default_library(self) -> str:
+        """Return the name of the library that opens the question's program, in lower case; opendp if none does."""
         code = self.answer.code
         return "opendp" if code is None or code.library is None else code.library.name.lower()
 
     def program(self, library: str = "", form: str = "") -> tuple[str, str]:
-        """Return the text of `code` without its comment, and which of ``forms`` it is."""
+        """Return the text of `code` without its comment, and the name of the form that it is for."""
         library = library or self._default_library()
         if library.lower() not in LIBRARY_BY_NAME:
             raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
@@ -244,7 +245,7 @@ class Reply:
         return reply
 
     def report(self, path: str | Path) -> Path:
-        """Write the whole answer as one HTML file, which needs no network; returns its path.
+        """Write the whole answer as one HTML file, which needs no network, and return its path.
 
         Args:
             path: Of the file.
@@ -264,7 +265,7 @@ class Reply:
         return tuple(section.flatten(self.answer.sections))
 
     def tab(self, name: str, search: bool = False) -> list[Any]:
-        """Return what a tab shows at first: texts, tables (pandas) and figures (Plotly), in order.
+        """Compute what a tab shows at first: texts, tables (pandas) and figures (Plotly), in order.
 
         Args:
             name: One of ``tabs``.
@@ -294,11 +295,11 @@ class Reply:
         return shown
 
     def to_json(self) -> str:
-        """Return the whole answer as JSON, every number beside its label (``docs/report.md``)."""
+        """Write the whole answer as JSON, every number beside its label (``docs/report.md``)."""
         return content.write_report_json(self._report(), datetime.now(UTC))
 
     def script(self) -> str:
-        """Return a Python script in cells that computes the answer again; it holds no number of private data."""
+        """Write a Python script in cells that computes the answer again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
         source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
@@ -309,15 +310,18 @@ class Reply:
 
     @property
     def _title(self) -> str:
+        """Return the title of reports and scripts, from the name of the call."""
         return self.call[0].replace("_", " ").capitalize()
 
     def _report(self) -> content.Report:
+        """Build the report of the answer."""
         return content.build_report(self.answer, self._title, self.purpose, self.data)
 
     def _repr_html_(self) -> str:
-        """Headline, numbers, what is assumed (folded) and the label; every text of a person is escaped."""
+        """Write headline, numbers, assumptions (folded) and label as HTML; every text of a person is escaped."""
 
         def escape(text: str) -> str:
+            """Convert Markdown to plain text that is safe in HTML."""
             return html.escape(to_plain_text(text))
 
         answer = self.answer
@@ -335,7 +339,7 @@ class Reply:
         )
 
     def _ipython_display_(self) -> None:
-        """Return the text, and the main figure by Plotly's own way of showing it in this notebook."""
+        """Show the HTML, and the main figure by Plotly's own way, in the notebook that runs this."""
         notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
@@ -349,7 +353,7 @@ class DrawnReply(Reply):
     """
 
     def to_json(self) -> str:
-        """Return the released number, its request and its guarantee as JSON, and no other entries."""
+        """Write the released number, its request and its guarantee as JSON, and no other entries."""
         assert self.answer.write_choice is not None
         return self.answer.write_choice()
 
@@ -362,7 +366,7 @@ class DrawnReply(Reply):
         raise refuse("a report is of the data, which a drawn bound does not hold; print it, or take its JSON")
 
     def draw(self, *given: Any, **named: Any) -> DrawnReply:
-        """Another draw is one of the reply that this one was drawn from.
+        """Refuse another draw, which the reply that this one was drawn from makes.
 
         Raises:
             InvalidInput: Always.

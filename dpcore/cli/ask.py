@@ -110,6 +110,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
 
 
 def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
+    """Build the parser of a question's command, with an option for each setting of the call."""
     call = getattr(dpcore, name)
     parameters, doc = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
     descriptions = dict(re.findall(r"^    (\w+): (.*)$", doc.partition("\nReturns:")[0], flags=re.MULTILINE))
@@ -164,6 +165,7 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report: Path | None) -> None:
+    """End the program with a message if options of a draw lack its epsilon, or go with a report."""
     if not {"draw", "total_epsilon"} & settings.keys():
         parser.error(f"{_flag(next(iter(settings)))} goes with --draw or --total-epsilon")
     if report is not None:
@@ -182,7 +184,7 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
 
 
 def _rename_former_options(name: str, arguments: list[str]) -> list[str]:
-    """Return the arguments with today's names of options; a line on standard error says which were renamed."""
+    """Return the arguments with today's names of options; a line on standard error names each renamed one."""
     flags = {
         _flag(former): _flag(key) for former, key in list_former_names(questions.parameters_of(name)).items()
     }
@@ -206,6 +208,7 @@ def _rename_former(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build_usage(command: str, data: str, is_required: dict[str, bool], hints: dict[str, Any]) -> str:
+    """Write the usage of a command in lines, with required options and those of columns."""
     words = [data]
     for key, required in is_required.items():
         option = f"{_flag(key)} {_metavar(hints.get(key))}"
@@ -219,7 +222,7 @@ def _build_usage(command: str, data: str, is_required: dict[str, bool], hints: d
 
 
 def _parse_by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
-    """Return the entries of each column, given as ``column=entry,entry``."""
+    """Return the entries of each column by its name, parsed from texts like ``column=entry,entry``."""
     by_column = {}
     with Problems() as problems:
         for word in words:
@@ -234,14 +237,17 @@ def _parse_by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
 
 
 def _flag(key: str) -> str:
+    """Return the option of a setting, such as ``--total-epsilon``."""
     return f"--{key.replace('_', '-')}"
 
 
 def _types(hint: Any) -> tuple[Any, ...]:
+    """Return the types of an annotation, without None."""
     return tuple(option for option in typing.get_args(hint) or (hint,) if option is not type(None))
 
 
 def _metavar(hint: Any) -> str:
+    """Return the word that stands for the value of an option in the help."""
     types = _types(hint)
     if hint is None:
         return "COLUMN"
@@ -251,7 +257,7 @@ def _metavar(hint: Any) -> str:
 def _add_setting(
     parser: argparse.ArgumentParser, key: str, default: Any, hint: Any, description: str
 ) -> None:
-    """Add the option of one setting."""
+    """Add the option of one setting to the parser, with its help text."""
     text = re.sub(r"``?([^`]+)``?", r"\1", description).rstrip(".").replace("%", "%%")
     if default not in (None, inspect.Parameter.empty, ""):
         text += f" (default {'yes' if default is True else 'no' if default is False else default})"
@@ -274,7 +280,7 @@ def _add_setting(
 
 
 def _number(text: str) -> Any:
-    """Return the number; other text stays as it is, and the question refuses it in its own words."""
+    """Convert a text to an integer or a float; other text stays as it is, for the question to refuse."""
     for number in (int, float):
         try:
             return number(text)

@@ -44,7 +44,7 @@ def run() -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run with the arguments of a command line; return the exit code."""
+    """Run the command that the arguments name, or start the app if there are none; return the exit code."""
     first, *remaining = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
         if first in {"", "--no-token"} and not remaining:
@@ -66,6 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _start_app(arguments: list[str]) -> int:
+    """Start the app and serve it until it is stopped; return the exit code, 1 if Streamlit is missing."""
     from dpcore.cli import launch
 
     if importlib.util.find_spec("streamlit") is None:
@@ -75,6 +76,7 @@ def _start_app(arguments: list[str]) -> int:
 
 
 def _ask(command: str, arguments: list[str]) -> int:
+    """Ask a question and print sentences on what fails; return the exit code."""
     from dpcore.cli import ask
 
     try:
@@ -126,7 +128,7 @@ def _explain(arguments: list[str]) -> int:
 
 
 def _first_line(name: str) -> str:
-    """Return the first line of a question's docstring, read as text: to import all answers takes seconds."""
+    """Read the first line of a question's docstring from its file, as importing all answers takes seconds."""
     module = Path(dpcore.__file__).parent / questions.QUESTIONS[name].package / "answer" / "answer.py"
     match = re.search(
         r'^def build_answer\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

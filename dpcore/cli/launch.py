@@ -71,7 +71,7 @@ def is_free(port: int) -> bool:
 
 
 def choose_port(first: int = FIRST_PORT) -> int:
-    """Return the first free port from `first` on."""
+    """Return the first free port from `first` on; raise StartError if there is none."""
     for port in range(first, first + PORTS_TRIED):
         if is_free(port):
             return port
@@ -79,7 +79,7 @@ def choose_port(first: int = FIRST_PORT) -> int:
 
 
 def server_command(port: int) -> list[str]:
-    """Return the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
+    """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
     options = {
         "server.address": HOST,
         "server.port": str(port),
@@ -112,7 +112,7 @@ def server_environment(token: str = "") -> dict[str, str]:
 
 
 def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
-    """Return True if a GET of the address succeeds."""
+    """Return True if a GET of the address succeeds, with the token as a cookie unless it is empty."""
     request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
     with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
@@ -136,6 +136,7 @@ class Output:
         self._reader.start()
 
     def _read(self, stream: IO[str]) -> None:
+        """Keep each line of the stream, and show it if `echo` is set."""
         for line in stream:
             self._lines.append(line)
             if self.echo:
@@ -153,7 +154,7 @@ class Output:
         return any(words in line for line in tuple(self._lines))
 
     def last_lines(self) -> str:
-        """Return the last lines, once the server has ended or fallen silent."""
+        """Return the last lines as one text, once the server has ended or fallen silent."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
 
@@ -198,7 +199,7 @@ def open_browser(link: str) -> Workspace | None:
 
 
 def stop(server: subprocess.Popen[str]) -> None:
-    """End the server: politely, then firmly."""
+    """End the server, with force if it does not end by itself."""
     if server.poll() is not None:
         return
     server.terminate()
@@ -234,7 +235,7 @@ def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
 
 
 def serve(token: str) -> int:
-    """Start the server, warm it, open the browser, and stay until the server ends."""
+    """Start the server, warm it, open the browser, and stay until the server ends; return 1, or raise StartError."""
     port = choose_port()
     print("Starting Sweet Spot ...", flush=True)
     server, output = _start(port, token)
@@ -279,11 +280,12 @@ def serve(token: str) -> int:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, whatever the signal."""
     raise KeyboardInterrupt
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Run until stopped; the exit code is 0 when a person stopped it."""
+    """Serve the app until it is stopped; return 0 if a person stopped it, 1 if it could not start or ended."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)

@@ -33,6 +33,7 @@ _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
 def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentParser:
+    """Build the parser of the command's arguments, which prints this program name in its help."""
     parser = argparse.ArgumentParser(
         prog=program,
         description="Count contributions per user and write the histogram, which Sweet Spot opens.",
@@ -60,7 +61,7 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
 
 
 def histogram_csv(dataset: Dataset) -> str:
-    """Return the histogram as CSV for the app: size, users, and the label of the numbers."""
+    """Write the histogram as CSV for the app: size, users, and the label of the numbers."""
     label = dataset.provenance.label
     pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     return f"size,users,{LABEL_COLUMN}\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
@@ -98,6 +99,7 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
 
 
 def _count(parsed: argparse.Namespace) -> CountResult:
+    """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
     contribution = next(contribution for contribution, name in COUNT_OPTIONS.items() if name == parsed.count)
     missing_users = MissingUsers.ONE_USER if parsed.missing_users == "one" else MissingUsers.LEAVE_OUT
     roles = Roles.of_events(parsed.user, parsed.value, parsed.task, contribution, missing_users)
@@ -137,6 +139,7 @@ def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> N
 
 
 def _bytes(text: str) -> int:
+    """Convert a memory size such as 500MB to bytes; raise InvalidInput for any other text."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
     if match is None or float(match[1]) <= 0:
         raise refuse(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
@@ -144,12 +147,13 @@ def _bytes(text: str) -> int:
 
 
 def _progress(fraction: float) -> None:
+    """Print the fraction done as a percentage on standard error, over the line before."""
     end = "\n" if fraction >= 1.0 else "\r"
     print(f"counting {100.0 * fraction:3.0f} %", end=end, file=sys.stderr, flush=True)
 
 
 def pairs_csv(pairs: Pairs) -> str:
-    """Return the pairs as CSV, one line each: codes of user and group, rows, and the sum if there is a value column.
+    """Write the pairs as CSV, one line each: codes of user and group, rows, and the sum if there is a value column.
 
     App, call and command recognise the file by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
     """
@@ -161,6 +165,7 @@ def pairs_csv(pairs: Pairs) -> str:
 
 
 def _report(dataset: Dataset, summary: str) -> None:
+    """Print the summary, the heaviest users' contributions, the notes and the label on standard error."""
     sizes = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
     heaviest = f"Contributions of the heaviest users: {sizes}."
     lines = [summary, heaviest, *dataset.notes, f"What was written is {dataset.provenance.label}."]
@@ -175,6 +180,7 @@ def end_on_signals() -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, whatever the signal."""
     raise KeyboardInterrupt
 
 

@@ -38,7 +38,7 @@ MOST_ROWS = 2**53
 
 
 def take_pairs(guessed: Roles, roles: Roles) -> Roles:
-    """Return the roles of a table of pairs if the file is one, though the user named its columns as events."""
+    """Return the roles of a table of pairs if the file is one with the user's columns; else the user's roles."""
     if guessed.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
         return roles
     is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed.user, (), ())
@@ -112,7 +112,7 @@ def count_pairs(
 def _cells(
     source: files.Source, names: list[str], memory_limit: int, should_stop: ShouldStop | None
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the columns as numbers; other cells become NaN."""
+    """Read these columns of a file or a table in memory as float64 arrays; other cells become NaN."""
     import duckdb
 
     if source.complete:
@@ -211,7 +211,7 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
 
 
 def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
-    """Raise InvalidInput if the data lack a value or a group that the question needs."""
+    """Raise InvalidInput if the dataset lacks the values or the groups that a question needs."""
     # Without a column, totals are numbers of rows.
     has_totals = dataset.totals is not None and dataset.totals.column
     has_groups = dataset.pairs or dataset.pair_sizes or dataset.tasks
@@ -227,7 +227,7 @@ def _choose_roles(
     source: files.Source, user: list[str], value: str | None, group: list[str], contribution: Contribution,
     lacking: Sequence[str], earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
-    """Return the roles of the named columns, or those that the file itself shows."""
+    """Return the roles of the named columns, or those that the file shows; raise InvalidInput for missing ones."""
     guessed = source.roles
     with Problems([*earlier_problems]) as problems:
         named_columns = [*user, *group, *column_names.list_columns(value)]
@@ -259,7 +259,7 @@ class CountResult:
 
     @classmethod
     def since(cls, start: float, dataset: Dataset | None) -> CountResult:
-        """Return the result of counting that began at this time; None was stopped."""
+        """Build the result of counting that began at this monotonic time; a dataset of None means it was stopped."""
         seconds = time.monotonic() - start
         if dataset is None:
             return cls(None, seconds, "Stopped; the data in use stay as they were.")
@@ -340,7 +340,7 @@ def count(
 
 
 def as_events(roles: Roles) -> Roles:
-    """Return the roles as events: counts per user are totals of the count column."""
+    """Return roles of counts per user as roles of events, whose value is the count; other roles unchanged."""
     if roles.kind is not TableKind.COUNTS:
         return roles
     events = Roles(TableKind.EVENTS, user=roles.user, value=roles.count, missing_users=roles.missing_users)
@@ -348,7 +348,7 @@ def as_events(roles: Roles) -> Roles:
 
 
 def count_queries(roles: Roles) -> int:
-    """Return the number of queries, for the progress; there may be a few more."""
+    """Return the number of queries that counting with these roles runs, for the progress; there may be a few more."""
     with_value, with_task = roles.value is not None, roles.task is not None
     return 1 + (with_value or with_task) + 2 * with_value + 2 * with_task
 
@@ -362,7 +362,7 @@ def dataset_of(
     notes: Sequence[str],
     layout: TableLayout | None = None,
 ) -> Dataset:
-    """Return the dataset of what was counted in a source."""
+    """Build the dataset from the facets that were counted in a source."""
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
     release = provenance if isinstance(provenance, ReleaseFacts) else None
     return Dataset(

@@ -65,7 +65,7 @@ class TruncationCheck:
         self._future = start_thread(self._check)
 
     def should_stop(self) -> bool:
-        """Return True if counting can end: a file is truncated, or the user wants to stop."""
+        """Return True if counting can end: the check found a problem or failed, or the user wants to stop."""
         is_cut_off = self._future.done() and self._future.exception() is not None
         return is_cut_off or (self._stop is not None and self._stop())
 
@@ -87,11 +87,13 @@ class TruncationCheck:
         wait([self._future])
 
     def _check(self) -> None:
+        """Check the ends of all files; raise InvalidInput for those that are cut off or end in an overlong line."""
         with Problems() as problems:
             for relation in self._relations:
                 self._check_end(relation, problems)
 
     def _check_end(self, relation: Relation, problems: Problems) -> None:
+        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its end is overlong."""
         # Line ends behind the last line are not part of it: they are counted, but not kept.
         breaks, breaks_behind, end, gap = 0, 0, b"", b""
         with relation.open_bytes() as file:
@@ -109,6 +111,7 @@ class TruncationCheck:
 
 
 def _may_end_overlong(relation: Relation) -> bool:
+    """Return True if the last line of an uncompressed text file is overlong, or cannot be seen behind line ends."""
     if not relation.is_text:
         return False
     with relation.path.open("rb") as file:
@@ -147,7 +150,7 @@ def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | 
 def refuse_reopened_marks(
     relations: Sequence[Relation], should_stop: ShouldStop | None, reads_all: bool
 ) -> None:
-    """Raise InvalidInput if text has a field like ``"a" "b"``; see `rejects.find_reopened_mark`."""
+    """Raise InvalidInput if a text file has a field like ``"a" "b"``; see `rejects.find_reopened_mark`."""
     with Problems() as problems:
         for relation in relations:
             if line := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
@@ -155,7 +158,7 @@ def refuse_reopened_marks(
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
-    """Return the first line of the record that does not end, or the last line if all records end."""
+    """Return the line on which the record begins that never ends, or the last record if all end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
         lines = formats.open_lines(file)  # held, so that nothing closes it before the file
@@ -177,7 +180,7 @@ def find_rows(
     relations: Sequence[Relation], view: Callable[[Relation], str], open_duck: OpenDuck,
     write_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
-    """Return the location of the first bad rows, each with a detail; files are read again, so only for messages.
+    """Return the location of the first bad rows, each with a detail as text; files are read again, for messages only.
 
     Args:
         relations: The files.
@@ -215,7 +218,7 @@ def find_rows(
 
 
 def _find_lines(relation: Relation, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
-    """Return the first line of each row; both are counted from 1."""
+    """Return the first line of each of these rows by row number; both are counted from 1."""
     first_lines = dict[int, int]()
     with relation.open_bytes() as file:
         row, lines = 0, formats.open_lines(file, relation.skip, newline=None)
@@ -231,7 +234,7 @@ def _find_lines(relation: Relation, rows: Sequence[int], should_stop: ShouldStop
 
 
 def _records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
-    """Yield the first line of each record, and True if the record is a row."""
+    """Yield the first line of each record of text or JSON, and True if the record is a row, not a blank line."""
     if relation.kind is FileKind.JSON:
         yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
         return
@@ -266,7 +269,7 @@ class Diagnosis:
     _problems: Problems = field(default_factory=Problems)
 
     def recover(self) -> list[Relation]:
-        """Return the files with reading options that should work.
+        """Return the files with reading options that should work, recoded if needed.
 
         Raises:
             InvalidInput: They cannot be read; all problems at once, with their lines.
@@ -278,6 +281,7 @@ class Diagnosis:
         return recovered
 
     def _recover(self, index: int, relation: Relation) -> Relation:
+        """Return a file with options that should work, recoded if needed; if none will, unchanged, with a problem."""
         import duckdb
 
         suffix = f" of {shorten(relation.name)}"
@@ -301,7 +305,7 @@ class Diagnosis:
         return relation if rejected else self._recode_or_refuse(index, relation, suffix)
 
     def _recode_or_refuse(self, index: int, relation: Relation, suffix: str) -> Relation:
-        """Handle a file refused without a reason: bad JSON lines, mixed line ends, or a multi-part archive."""
+        """Recode a file refused for no known reason; if that cannot help, refuse its JSON lines or add a problem."""
         if relation.kind is FileKind.JSON:
             with relation.open_bytes() as file:
                 rejects.refuse_bad_lines(file, suffix, self.should_stop)
@@ -373,6 +377,7 @@ def recode_file(
 
 
 def _read_as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes that caused a decoding error as Latin-1; return the text and the position behind them."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("latin-1"), error.end
 

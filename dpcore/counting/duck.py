@@ -59,7 +59,7 @@ class Steps:
     _reported: float = 0.0
 
     def inside(self, fraction: float) -> None:
-        """Report the progress of the current step."""
+        """Report the progress of the current step, a fraction from 0 to 1."""
         if self.progress is not None:
             share = min(max(fraction, 0.0), 1.0)
             # DuckDB's estimate may fall, and steps may be added.
@@ -83,6 +83,7 @@ def start_thread(work: Callable[[], Any]) -> Future[Any]:
     future: Future[Any] = Future()
 
     def run() -> None:
+        """Run the function, and set its result or its exception in the future."""
         try:
             future.set_result(work())
         except BaseException as error:
@@ -93,7 +94,7 @@ def start_thread(work: Callable[[], Any]) -> Future[Any]:
 
 
 def literal(text: str) -> str:
-    """Return the text as an SQL literal."""
+    """Return the text as an SQL literal in quotation marks."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -103,7 +104,7 @@ def identifier(name: str) -> str:
 
 
 def in_part(cells: str, part_number: int, num_parts: int) -> str:
-    """Return an SQL condition for one of several parts of about equal size; equal cells are in the same part."""
+    """Return the SQL condition of one part of the rows, of about equal sizes; equal cells are in the same part."""
     return f"hash({cells}) % {num_parts} = {part_number}" if num_parts > 1 else "true"
 
 
@@ -129,7 +130,7 @@ def as_text(column: str, column_type: str, text: str = "") -> str:
 
 @functools.cache
 def _memory() -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB that reads only files in memory and never writes.
+    """Return the shared DuckDB that reads only files in memory and never writes.
 
     It is opened once, as that takes longer than reading a thousand rows; each `Duck` is a separate connection. It has
     one thread, so that sums of a small table are reproducible.
@@ -146,11 +147,12 @@ def _memory() -> duckdb.DuckDBPyConnection:
 
 @functools.lru_cache(maxsize=500)
 def _sql(operation: Any) -> str:
+    """Return an Ibis operation as DuckDB's SQL, cached."""
     return query.to_sql(operation.to_expr(), "duckdb")
 
 
 def sql_of(expression: Table) -> str:
-    """Return an expression as SQL; the result is cached."""
+    """Return an Ibis expression as DuckDB's SQL; the result is cached."""
     return _sql(expression.op())
 
 
@@ -207,6 +209,7 @@ class Duck:
         execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
 
     def _begin(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Take a connection as this object's own, and note it as open in the current thread."""
         _open[self] = threading.current_thread()
         self.connection = connection
         if not self._in_memory:
@@ -220,7 +223,7 @@ class Duck:
 
     @contextmanager
     def in_order(self) -> Iterator[None]:
-        """Return rows in the order of the file within this context; from memory they always are."""
+        """Keep rows in the order of the file within this context; from memory they always are."""
         if self._in_memory:
             yield
             return
@@ -231,7 +234,7 @@ class Duck:
             self.connection.execute("SET preserve_insertion_order = false")
 
     def reserve(self, num_bytes: int) -> None:
-        """Lower the memory limit by this number of bytes, for arrays outside DuckDB; at most by two thirds."""
+        """Lower the memory limit by this number of bytes, for arrays outside DuckDB, but not below a third."""
         if not self._in_memory:
             remaining = max(self._memory_limit - num_bytes, self._memory_limit // 3)
             self.connection.execute(f"SET memory_limit = '{remaining}B'")
@@ -242,7 +245,7 @@ class Duck:
         _open.pop(self, None)
 
     def table(self, name: str) -> Table:
-        """Return a table or view as an unbound Ibis table with its columns."""
+        """Return the DuckDB table or view of this name as an unbound Ibis table with its columns."""
         import ibis
 
         described = self.connection.execute(f"DESCRIBE {identifier(name)}").fetchall()
@@ -250,7 +253,7 @@ class Duck:
         return table
 
     def keep(self, name: str, expression: Table) -> Table:
-        """Store the rows of an expression in a temporary table, and return it."""
+        """Store the rows of an expression in a temporary table of this name, and return that table."""
         if self._steps is not None:
             self._steps.total += 1
         self.execute(f"CREATE TEMP TABLE {identifier(name)} AS {sql_of(expression)}")
@@ -259,7 +262,7 @@ class Duck:
     def view(
         self, name: str, rows: Table, condition: str = "true", further: Mapping[str, str] | None = None
     ) -> Table:
-        """Create a view of some rows, so that their SQL is compiled once; compiling takes 20 ms a query.
+        """Create a view of some rows, so that their SQL is compiled once (20 ms a query), and return it as a table.
 
         Args:
             name: Name of the view; an earlier view of this name is replaced.
@@ -280,16 +283,16 @@ class Duck:
         self._run(sql, lambda result: None)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query and return its rows."""
+        """Run a query and return its rows as tuples."""
         rows: list[tuple[Any, ...]] = self._run(sql, lambda result: result.fetchall())
         return rows
 
     def run(self, expression: Table) -> Columns:
-        """Run an Ibis expression and return its columns."""
+        """Run an Ibis expression and return its columns as arrays by name, nulls as NaN."""
         return self.columns(sql_of(expression))
 
     def columns(self, sql: str) -> Columns:
-        """Run a query and return its columns, nulls as NaN."""
+        """Run a query and return its columns as arrays by name, nulls as NaN."""
         columns: dict[str, Any] = self._run(sql, lambda result: result.fetchnumpy())
         for name, column in columns.items():
             floats = column.astype(np.float64) if np.ma.is_masked(column) else column
@@ -297,7 +300,7 @@ class Duck:
         return columns
 
     def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
-        """Run a statement in another thread, so that this one can report progress and check for Stop."""
+        """Run a statement, with progress and Stop if files are read; return what ``fetch`` reads of its result."""
         if self._in_memory:  # too short to be stopped
             check_stop(self._should_stop)
             return fetch(self.connection.execute(sql))
@@ -369,14 +372,14 @@ _HIDDEN = literal(_SPACES + _INVISIBLE)
 
 
 def note_placeholders(number: int, notes: list[str]) -> None:
-    """Add a note on contributions of users called NA and the like, if there are any."""
+    """Add a note on this number of contributions of users called NA and the like, unless it is 0."""
     if number:
         are = wording.counted(number, "contribution is of a user", "contributions are of users")
         notes.append(f"{are} called NA, null or the like. If that means nobody, empty these cells first.")
 
 
 def mask_users(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
-    """Return checks of each user, as SQL of numbers that are summed over users.
+    """Return the SQL of checks of a user by name: numbers that are summed over all users.
 
     Args:
         who: The user columns.
@@ -404,17 +407,18 @@ def flag_sql(condition: str) -> str:
 
 
 def _beyond_ascii(text: str) -> str:
+    """Return the SQL condition that a text has characters beyond ASCII."""
     return f"length({text}) < strlen({text})"
 
 
 def without_point(rows: str, user: str) -> str:
-    """Return the SQL of the number of rows whose user is an integer without decimals."""
+    """Return the SQL that counts the rows whose user has digits at both ends and no point."""
     digits = " AND ".join(f"{end}({user}, 1) BETWEEN '0' AND '9'" for end in ("left", "right"))
     return f"SELECT count(*) FROM ({rows}) WHERE {digits} AND NOT contains({user}, '.')"
 
 
 def count_twins_sql(rows: str, who: Sequence[str], texts: Sequence[str], condition: str) -> str:
-    """Return the SQL of the number of users who look the same as another one.
+    """Return the SQL that counts the users who look the same as another one.
 
     The look of a user has plain blanks for all spaces, no invisible characters, and letters in one Unicode form (NFC).
 

@@ -94,12 +94,13 @@ _FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", 
 
 
 def is_address(text: str) -> bool:
-    """Return True if a text names an engine, not a file."""
+    """Return True if a text names an engine that Ibis knows, not a file."""
     scheme, mark, _ = text.partition(":")
     return bool(mark) and len(scheme) > 1 and _is_known(scheme)
 
 
 def _is_known(scheme: str) -> bool:
+    """Return True if Ibis has an engine of this scheme or its alias."""
     from importlib.metadata import entry_points
 
     key = _ALIASES.get(scheme, scheme)
@@ -149,7 +150,7 @@ def connect(address: str) -> Any:
 
 
 def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
-    """Return the options of the connection besides the address."""
+    """Return the options of the connection besides the address: fixed ones, and the password from the environment."""
     options = dict(engine.fixed)
     if engine.key == "duckdb" and not (url.netloc or url.path):
         del options["read_only"]  # not possible for a database in memory
@@ -242,12 +243,14 @@ def count_table(
     rows = query.events(table, roles, has_nan=has_nan)
 
     def run(expression: Table) -> Columns:
+        """Run a query in the engine, unless Stop was pressed, and return its columns as arrays by name."""
         check_stop(should_stop)
         answer = expression.to_pyarrow()
         steps.finish()
         return {name: _to_floats(answer.column(name).to_numpy()) for name in answer.column_names}
 
     def run_number(expression: Table) -> int:
+        """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
         steps.total += 1
         (column,) = run(expression).values()
         return int(np.nan_to_num(column)[0])
@@ -271,12 +274,13 @@ def count_table(
 
 
 def _to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert an array of objects to float64; return others unchanged."""
     # Some engines return sums of integers as decimals.
     return column.astype(np.float64) if column.dtype.kind == "O" else column
 
 
 def recipe(engine: Engine, roles: Roles, table: str) -> tuple[str, str, str]:
-    """Write the shell command, the Python code and the SQL of the histogram.
+    """Write the shell command, the Python code and the SQL that compute the histogram on an engine.
 
     Args:
         engine: One of `ENGINES`.
@@ -302,6 +306,7 @@ COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), stri
 
 
 def _write_python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
+    """Write the Python code that counts the table of an engine."""
     columns = f"{list(unit)}, {roles.value!r}, {list(roles.groups)}"
 
     return f"""from dpcore import counting
@@ -317,7 +322,7 @@ print(counted.dataset.histogram)"""
 
 
 def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
-    """Return the SQL of the histogram on an engine, or a comment if Ibis cannot write it without the driver."""
+    """Write the SQL of the histogram on an engine; a comment if it needs the driver, empty without a user column."""
     import ibis
     import ibis.common.exceptions
     from ibis.expr.operations import DatabaseTable, Namespace

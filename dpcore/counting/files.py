@@ -59,7 +59,7 @@ class Source:
 
     @classmethod
     def of_table(cls, table: Table, num_bytes: int = 0, owned_folder: Workspace | None = None) -> Source:
-        """Return the source of a table in memory."""
+        """Build the source of a table in memory."""
         return cls(table.name, table, True, (Relation.of_table(table),), num_bytes, owned_folder)
 
     @property
@@ -86,7 +86,7 @@ class Source:
 
     @property
     def unnamed(self) -> bool:
-        """Return True if the files have no column names."""
+        """Return True if the files have no column names, so that theirs were made up."""
         return any(layout.names for layout in self.head.layouts)
 
     def with_names(self, names: Sequence[str]) -> Source:
@@ -118,7 +118,7 @@ class Source:
 
 
 def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Return paths with each pattern, such as ``logs/*.csv``, replaced by the files that it matches.
+    """Return the paths, with each pattern such as ``logs/*.csv`` replaced by the files that it matches.
 
     Raises:
         InvalidInput: A pattern matches no file.
@@ -155,12 +155,12 @@ def list_paths(data: Any) -> list[str] | None:
 
 
 def as_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
-    """Return paths as `pathlib.Path`; files in memory stay."""
+    """Convert paths to `pathlib.Path`; files in memory stay."""
     return [path if isinstance(path, MemoryFile) else Path(path) for path in paths]
 
 
 def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
-    """Return the files that state that they hold a distribution of pairs (`dpcore.data.group_pairs`)."""
+    """Return those of the files that state that they hold a distribution of pairs (`dpcore.data.group_pairs`)."""
     distributions = []
     for path in as_files(paths):
         if isinstance(path, MemoryFile) or os.path.isfile(path):
@@ -176,7 +176,7 @@ def read_distribution(
     names: Sequence[str] | None = None,
     provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE,
 ) -> Dataset:
-    """Read the distribution of pairs in a file, whose columns need not be named.
+    """Read the distribution of pairs in one file as a dataset; no column has to be named.
 
     Raises:
         InvalidInput: There are several files, it cannot be a release, or the numbers in it fit no data.
@@ -200,7 +200,7 @@ def open_files(
     owned: Workspace | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Source:
-    """Inspect files: their formats, columns and first rows.
+    """Inspect files: return a source with their formats, columns and first rows, or all rows if they are small.
 
     Args:
         paths: Files with the same columns: text tables, JSON Lines, Parquet or Excel workbooks; text and JSON
@@ -248,7 +248,7 @@ def open_files(
 def _inspect(
     path: File, name: str, budget: int, should_stop: ShouldStop | None
 ) -> tuple[Relation, Table, int]:
-    """Return a file with its first rows, or all of them, and the uncompressed bytes taken from the budget."""
+    """Return a file as a relation, its first rows or all of them, and the uncompressed bytes taken from the budget."""
     start = formats.read_start(path, name)
     stamp = stamp_of(path)  # Before anything is read, so that later writes are detected.
     if start.kind is FileKind.WORKBOOK:
@@ -303,6 +303,7 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
+    """Return the problems with the file in the location of each, unless it stands there."""
     file = describe_file(name)
     located = zip(problems, [f"{file}, {p.location}" if p.location else file for p in problems], strict=True)
     return [p if file in p.location else replace(p, location=location) for p, location in located]

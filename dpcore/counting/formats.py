@@ -48,7 +48,7 @@ class MemoryFile:
         return self._address
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
-        """Return the content as a file."""
+        """Return the content as a binary stream."""
         return io.BytesIO(self.content)
 
     def stat(self) -> Any:
@@ -66,28 +66,35 @@ def file_system() -> Any:
     import fsspec
 
     class _InMemory(fsspec.AbstractFileSystem):  # type: ignore[misc]
+        """The fsspec file system of the files in memory."""
+
         protocol, cachable = SCHEME, False
 
         def _open(self, path: str, **_options: Any) -> IO[bytes]:
+            """Open a file in memory as a binary stream."""
             return self._file(path).open()
 
         def info(self, path: str, **_options: Any) -> dict[str, Any]:
+            """Return the name, the size in bytes and the type of a file."""
             return {"name": path, "size": len(self._file(path).content), "type": "file"}
 
         def glob(self, path: str, **_options: Any) -> list[str]:
+            """Return the path itself without its scheme, as no path is a pattern."""
             return [self._strip_protocol(path)]
 
         def modified(self, _path: str) -> datetime.datetime:
+            """Return a constant time, as the files never change."""
             return datetime.datetime.fromtimestamp(0)
 
         def _file(self, path: str) -> MemoryFile:
+            """Return the file in memory of a path with or without the scheme; raise KeyError if it is gone."""
             return _memory_files[f"{SCHEME}://{self._strip_protocol(path)}"]
 
     return _InMemory()
 
 
 def describe_file(name: str) -> str:
-    """Return the location of a problem of a whole file."""
+    """Return the location text of a problem of a whole file."""
     return f"file {shorten(name)}"
 
 
@@ -123,6 +130,7 @@ class FileStart:
 
 
 def _skip_blanks(content: bytes) -> bytes:
+    """Return the content without a UTF-8 byte-order mark and blanks at its beginning."""
     return content.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
 
 
@@ -167,6 +175,7 @@ def read_small(path: File, start: FileStart, max_bytes: int, name: str) -> bytes
 
 @contextmanager
 def _refusing_unreadable(name: str) -> Iterator[None]:
+    """Raise InvalidInput within this context in place of OSError."""
     try:
         yield
     except OSError as error:
@@ -175,6 +184,7 @@ def _refusing_unreadable(name: str) -> Iterator[None]:
 
 
 def _is_workbook(path: File, content: bytes) -> bool:
+    """Return True if a ZIP archive has Excel's folder; if it is damaged, judge by the bytes of its beginning."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return any(member.startswith("xl/") for member in archive.namelist())
@@ -184,7 +194,7 @@ def _is_workbook(path: File, content: bytes) -> bool:
 
 @contextmanager
 def plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
-    """Yield the uncompressed bytes of a file as a stream; raise InvalidInput if it turns out to be damaged."""
+    """Open the uncompressed bytes of a file as a stream; raise InvalidInput if it turns out to be damaged."""
     import pyarrow as pa
 
     with _refusing_unreadable(name):
@@ -212,7 +222,7 @@ def damaged_archive(packing: str, name: str) -> InputProblem:
 
 
 def _read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """Return up to ``size`` bytes; fewer only at the end of the stream."""
+    """Read up to ``size`` bytes; return fewer only at the end of the stream."""
     blocks, missing = [], size
     while missing and (block := stream.read(missing)):
         blocks.append(block)
@@ -221,7 +231,7 @@ def _read_up_to(stream: IO[bytes], size: int) -> bytes:
 
 
 def open_lines(stream: IO[bytes], skip: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
-    """Return a stream of UTF-8 as lines of text, after the skipped ones."""
+    """Return a stream of UTF-8 as a stream of text lines, behind this number of skipped ones."""
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
     for _ in range(skip):
         lines.readline()
@@ -278,7 +288,7 @@ def check_text(content: bytes) -> None:
 
 
 def detect_encoding(content: bytes) -> str:
-    """Detect the encoding from a byte-order mark, or from zeros in every other byte; empty if neither helps."""
+    """Return the encoding that a byte-order mark, or zeros in every other byte, show; empty if neither does."""
     for encoding, *marks in (  # UTF-32 first, as its mark begins with that of UTF-16
         ("utf-8-sig", codecs.BOM_UTF8),
         ("utf-32", codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
@@ -294,7 +304,7 @@ def detect_encoding(content: bytes) -> str:
 
 
 def decode(content: bytes) -> tuple[str, str, list[str]]:
-    """Decode the content; return the text with newlines as line ends, the encoding, and notes."""
+    """Decode the content; return the text with newlines as line ends, Python's name of the encoding, and notes."""
     notes: list[str] = []
     encoding = detect_encoding(content) or "utf-8"
     try:

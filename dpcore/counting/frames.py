@@ -30,7 +30,7 @@ LOCAL_BACKENDS = ("duckdb", "polars", "datafusion", "pandas")
 
 
 def list_table_columns(table: Any) -> list[str]:
-    """Return the column names as text, those of a named pandas index first."""
+    """Return the column names of any table in memory as text, those of a named pandas index first."""
     import pandas as pd
 
     if isinstance(table, pd.DataFrame):
@@ -45,14 +45,14 @@ def list_table_columns(table: Any) -> list[str]:
 
 
 def _levels(frame: pd.DataFrame) -> list[Any]:
-    """Return the names of the index levels if any has one: after a groupby the user may be in the index."""
+    """Return the names of the index levels if any level has one (unnamed ones as ``level_0``); else none."""
     if all(name is None for name in frame.index.names):
         return []
     return [f"level_{index}" if name is None else name for index, name in enumerate(frame.index.names)]
 
 
 def to_frame(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return these columns and index levels of a pandas table, with their names as text."""
+    """Return these columns and index levels of a pandas table as columns, with their names as text."""
     import pandas as pd
 
     num_levels, columns = len(_levels(frame)), {}
@@ -65,7 +65,7 @@ def to_frame(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
-    """Return these columns as an Arrow table, without computing or fetching others.
+    """Return these columns of any table in memory as an Arrow table, without computing or fetching others.
 
     Raises:
         InvalidInput: The table is in a remote engine, or its library does not support Arrow.
@@ -104,6 +104,7 @@ def _refuse_remote(table: Any) -> None:
 
 
 def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
+    """Convert a pandas table to Arrow; columns that mix texts and numbers become text."""
     import pandas as pd
     import pyarrow as pa
 
@@ -125,7 +126,7 @@ def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str
 
 
 def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
-    """Return these columns as a Parquet file; raise InvalidInput for missing, repeated or lacking columns."""
+    """Write these columns as Parquet bytes; raise InvalidInput for missing, repeated or lacking columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -197,7 +198,7 @@ def read_labelled(
 
 
 def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
-    """Raise InvalidInput if entries are not lists by column, of the given length unless it is 0."""
+    """Raise InvalidInput if entries are not lists by column, of the given length unless it is 0; None passes."""
     if entries is None:
         return
     lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
@@ -207,7 +208,7 @@ def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) 
 
 
 def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
-    """Read one table, in memory or in a text file."""
+    """Read one table, in memory or in a text file, as a table of text."""
     if files := list_paths(data):
         if len(files) > 1:
             raise refuse(f"a table with labels is one file; there are {len(files)} here")
@@ -223,7 +224,7 @@ def _read_table(data: Any, users: list[str], label: str | None, features: list[s
 
 
 def _convert_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
-    """Convert a table in memory as if its text file were read: the named columns, or all."""
+    """Convert a table in memory as if its text file were read: the named columns if all are there, or all."""
     import pandas as pd
     import pyarrow as pa
 
@@ -253,6 +254,7 @@ def _build_design(
     levels: Mapping[str, Sequence[str]],
     intercept: bool,
 ) -> Design:
+    """Build the design of label, user and features; raise InvalidInput for missing columns or unknown levels."""
     with Problems() as problems:
         if len(users) > 1:
             problems.add("a table with labels needs one column that says who: join them into one")

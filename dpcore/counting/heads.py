@@ -69,7 +69,7 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
 
 
 def _array_as_lines(text: str) -> str:
-    """Return the objects of an array, one per line."""
+    """Return a JSON array as text with one object per line; raise InvalidInput if it is not an array of objects."""
     import duckdb
 
     try:
@@ -90,7 +90,7 @@ def _array_as_lines(text: str) -> str:
 
 
 def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
-    """Return the keys of all objects, in the order of their first occurrence."""
+    """Return the keys of all JSON objects, in the order of their first occurrence; refuse objects without keys."""
     scan = f"read_json_objects({literal(str(memory_file))}, format = 'newline_delimited')"
     all_keys = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
     numbered = f"SELECT key, row_number() OVER () AS n FROM ({all_keys})"
@@ -111,7 +111,7 @@ _GROUP_BYTES = 1_000_000
 
 
 def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
-    """Return the relation of a large file of JSON Lines, and its first rows."""
+    """Return the relation of a large file of JSON Lines, and its first rows as a table."""
     content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
     if not content:
         raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", NOT_JSON)
@@ -125,7 +125,7 @@ def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tu
 
 
 def describe_text(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
-    """Return the relation of a large text table, and its first rows."""
+    """Return the relation of a large text file, and its first rows as a table."""
     table = _read_first_rows(start, name)
     encoding = formats.detect_encoding(start.content) or table.encoding  # also UTF-16 without a mark
     (layout,) = table.layouts
@@ -138,7 +138,7 @@ def describe_text(path: formats.File, name: str, start: formats.FileStart) -> tu
 
 
 def _read_first_rows(start: formats.FileStart, name: str) -> Table:
-    """Read the rows in the first bytes; these may end inside a character, a line, or a quoted line break."""
+    """Read the rows in the first bytes, which may end inside a character, a line, or a quoted line break."""
     content = start.content
     if start.is_complete:
         with suppress(TooManyCells):
@@ -192,14 +192,14 @@ def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
 
 
 def _measure_character(content: bytes) -> int:
-    """Return the number of bytes of a character, and so of a line end, in the encoding of the content."""
+    """Return the number of bytes of an ASCII character, and so of a line end, in the encoding of the content."""
     if content[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
         return 4
     return 2 if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content[:64] else 1
 
 
 def _cut_rows(table: Table) -> Table:
-    """Return the first rows without notes on rows, which are written when all rows have been read."""
+    """Return the table cut to `HEAD_ROWS` rows, without notes on rows, which are written when all have been read."""
     of_rows = ("blank row", "fewer fields", "several lines")
     notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
     return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
@@ -208,7 +208,7 @@ def _cut_rows(table: Table) -> Table:
 def describe_parquet(
     path: formats.File, name: str, small_cells: int, header_only: bool = False
 ) -> tuple[Relation, Table]:
-    """Return the relation of a Parquet file with its first rows, or all rows if it has so few cells.
+    """Return the relation of a Parquet file with its first rows, or all rows if it has at most ``small_cells`` cells.
 
     With ``header_only``, one dummy row stands in place of all rows, and nothing depends on these.
     """

@@ -38,7 +38,7 @@ MAX_SQUARED = 1e100
 
 
 def to_sql(expression: Table, dialect: str) -> str:
-    """Return an expression as SQL, and remove Ibis's references to it."""
+    """Return an Ibis expression as SQL of a dialect, and remove Ibis's references to it."""
     import ibis
     from ibis.backends.sql.compilers import base
 
@@ -53,7 +53,7 @@ def to_sql(expression: Table, dialect: str) -> str:
 
 
 def _cached(make: Make) -> Make:
-    """Cache the last expressions over unbound tables, such as DuckDB's here.
+    """Return a function that builds a query with a cache for expressions over unbound tables, such as DuckDB's here.
 
     Building one takes 5 ms, as long as DuckDB needs to run it on a small table. The columns of these tables are called
     ``c0``, ``c1`` ..., and no argument contains another name, so that no column name outlives its session.
@@ -61,11 +61,13 @@ def _cached(make: Make) -> Make:
 
     @functools.lru_cache(maxsize=500)
     def make_from_operations(*arguments: Any, **options: Any) -> Any:
+        """Build the expression from operations in place of expressions; cached, as operations can be compared."""
         expressions = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
         return make(*expressions, **options)
 
     @functools.wraps(make)
     def cached(*arguments: Any, **options: Any) -> Any:
+        """Build the expression, from the cache if all its tables are unbound."""
         from ibis.expr.operations import Node, PhysicalTable, UnboundTable
 
         # Unlike expressions, operations with the same effect are equal.
@@ -79,7 +81,7 @@ def _cached(make: Make) -> Make:
 
 
 def strip_text(column: Value) -> Value:
-    """Return the text without blanks around it, or null if nothing is left."""
+    """Return a text column without blanks around its cells; cells with nothing left become null."""
     return column.strip().nullif("")
 
 
@@ -93,7 +95,7 @@ def events(
     strip: Callable[[Value], Value] = strip_text,
     further_columns: Sequence[str] = (),
 ) -> Table:
-    """Return the rows with the columns ``who_0`` ..., ``task`` (and ``task_1`` ... for several) and ``value``.
+    """Select the columns ``who_0`` ..., ``task`` (and ``task_1`` ... for several) and ``value`` of all rows.
 
     All of ``who_0`` ... are null if the row names no user; all of ``task`` ... are null if it names no task. Without a
     user column every row is a separate user.
@@ -137,6 +139,7 @@ def finite_or_beyond(column: Value, has_nan: bool) -> Value:
 
 
 def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
+    """Return the column stripped if it is text, or with null in place of NaN if it has floats; else unchanged."""
     column_type = column.type()
     if column_type.is_string():
         return strip(column)
@@ -171,7 +174,7 @@ def select_counted(rows: Table, missing: MissingUsers) -> Table:
 
 @_cached
 def survey(rows: Table, missing: MissingUsers, is_integer: bool = False) -> Table:
-    """Return one row: the number of rows, and the number with each kind of odd cell.
+    """Count all rows and the rows with each kind of odd cell, in one row of results.
 
     Args:
         rows: Result of `events`.
@@ -184,7 +187,7 @@ def survey(rows: Table, missing: MissingUsers, is_integer: bool = False) -> Tabl
 
 
 def odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
-    """Return a mask of rows for each kind of cell that is left out or refused."""
+    """Return a mask of rows by kind of cell: those that are left out or refused, and negative values and zeros."""
     import ibis
 
     nobody: Any = rows[who_columns(rows)[0]].isnull()
@@ -212,11 +215,12 @@ def odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> d
 
 
 def _count_true(mask: Any) -> Any:
+    """Return the number of rows for which a mask is true, as a 64-bit integer expression."""
     return mask.ifelse(1, 0).sum().cast("int64")
 
 
 def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
-    """Return one row (``copies``): the number of counted rows that are exact copies of another one."""
+    """Count the counted rows that are exact copies of another one, as one row (``copies``)."""
     rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip_text) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
@@ -226,19 +230,19 @@ def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) ->
 
 
 def placeholders(rows: Table, names: Sequence[str]) -> Table:
-    """Return one row (``placeholders``): the number of rows of users with these names, such as NA."""
+    """Count the rows of users with these names, such as NA, as one row (``placeholders``)."""
     return rows.aggregate(placeholders=rows[who_columns(rows)[0]].isin(names).sum())
 
 
 @_cached
 def pairs(rows: Table) -> Table:
-    """Return the distinct pairs of user and task; rows without a task have none."""
+    """Select the distinct pairs of user and task; rows without a task have none."""
     return rows.filter(rows["task"].notnull()).select(*who_columns(rows), *task_columns(rows)).distinct()
 
 
 @_cached
 def per_user(rows: Table, contribution: Contribution) -> Table:
-    """Return one row per user: ``size``, the integer number of contributions, and ``total`` if there is a value.
+    """Count contributions per user: rows with ``size``, an integer, and ``total`` if totals are counted.
 
     The user whose columns are null represents the rows that name no user.
     """
@@ -260,13 +264,13 @@ def per_user(rows: Table, contribution: Contribution) -> Table:
 
 @_cached
 def totals_per_user(rows: Table) -> Table:
-    """Return one row per user: ``total``, the sum of their values as float64."""
+    """Sum the values of each user: one row per user with ``total``, as float64."""
     return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
 @_cached
 def histogram(users: Table, contribution: Contribution) -> Table:
-    """Return rows (``size``, ``nobody``, ``users``): the number of users of each size, from `per_user`.
+    """Count the users of each size from `per_user`: rows (``size``, ``nobody``, ``users``).
 
     ``nobody`` marks the row of unnamed users. If totals are counted, ``broken`` is the number of rounded totals. Every
     further column of the users (`MARK`) is summed.
@@ -282,7 +286,7 @@ def histogram(users: Table, contribution: Contribution) -> Table:
 
 @_cached
 def binned_totals(rows: Table) -> Table:
-    """Return rows (``bin``, ``users``, ``mean``): totals per user in bins of equal ratio, with a bin for zeros."""
+    """Count users by total in bins of equal ratio, with a bin for zeros: rows (``bin``, ``users``, ``mean``)."""
     import ibis
 
     totals = totals_per_user(rows)
@@ -295,7 +299,7 @@ def binned_totals(rows: Table) -> Table:
 
 @_cached
 def task_sizes(rows: Table) -> Table:
-    """Return rows (``users``, ``tasks``): the number of tasks with each number of distinct users, without names."""
+    """Count the tasks with each number of distinct users, without names: rows (``users``, ``tasks``)."""
     distinct = pairs(rows)
     sizes = distinct.group_by(task_columns(rows)).aggregate(users=distinct.count().cast("int64"))
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
@@ -303,7 +307,7 @@ def task_sizes(rows: Table) -> Table:
 
 @_cached
 def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
-    """Return the distinct cells of columns with a ``code`` from 1; rows with null in the first column have none.
+    """Select the distinct cells of columns with a ``code`` from 1; cells with null in the first column have none.
 
     If a column numbers the rows (``order``), codes follow it; otherwise their order is arbitrary.
     """
@@ -333,13 +337,13 @@ def coded_values(rows: Table, users: Table, tasks: Table | None, order: str = ""
 
 
 def _code(column: Any) -> Value:
-    """Return codes with half the bytes, as there are at most about 20 million users or tasks."""
+    """Return a column of codes with half the bytes, as there are at most about 20 million users or tasks."""
     code: Value = column.cast("uint32")
     return code
 
 
 def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
-    """Return one row per pair of user and task with the amounts of `coded_pairs`, and the names of these columns."""
+    """Return a table of one row per pair of user and task with its amounts (`coded_pairs`), and the amounts' names."""
     named_rows = rows.filter(rows["task"].notnull())
     aggregates: dict[str, Any] = {"rows": named_rows.count().cast("int64")}
     if "value" in rows.columns:
@@ -352,7 +356,7 @@ def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
 
 @_cached
 def value_range(rows: Table) -> Table:
-    """Return one row (``least``, ``largest``): the range of the values in rows that name a task."""
+    """Compute the range of the values in rows that name a task, as one row (``least``, ``largest``)."""
     named_rows = rows.filter(rows["task"].notnull())
     value = named_rows["value"]
     return named_rows.aggregate(least=value.min().cast("float64"), largest=value.max().cast("float64"))
@@ -360,7 +364,7 @@ def value_range(rows: Table) -> Table:
 
 @_cached
 def ranked_pairs(rows: Table) -> Table:
-    """Return rows as `coded_pairs`, with codes from ranks in one query, for engines in which no table is stored.
+    """Select rows as `coded_pairs`, with codes from ranks in one query, for engines in which no table is stored.
 
     Anyone who knows all users can compute their codes, as these are ranks.
     """
@@ -375,7 +379,7 @@ def ranked_pairs(rows: Table) -> Table:
 
 @_cached
 def pair_sizes(rows: Table) -> Table:
-    """Return rows (``groups``, ``rows``, ``pairs``): the number of pairs by groups of the user and rows of the pair."""
+    """Count the pairs by groups of the user and rows of the pair: rows (``groups``, ``rows``, ``pairs``)."""
     pairs, _ = _amounts_of_pairs(rows)
     sized = pairs.mutate(groups=pairs.count().over(group_by=who_columns(rows)))
     return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
@@ -383,7 +387,7 @@ def pair_sizes(rows: Table) -> Table:
 
 @_cached
 def group_totals(rows: Table) -> Table:
-    """Return rows (``rows``, ``users``, ``groups``): the number of groups by rows and users, without names."""
+    """Count the groups by rows and users, without names: rows (``rows``, ``users``, ``groups``)."""
     pairs, _ = _amounts_of_pairs(rows)
     aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
     totals = pairs.group_by(task_columns(rows)).aggregate(**aggregates)
@@ -392,7 +396,7 @@ def group_totals(rows: Table) -> Table:
 
 @_cached
 def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Return rows (``user``, ``task``, ``rows``): distinct pairs with the codes of users and tasks (`numbered`).
+    """Select the distinct pairs with the codes of users and tasks (`numbered`): rows (``user``, ``task``, ``rows``).
 
     If there is a value, also its ``sums`` and ``squares``; squares of values beyond `MAX_SQUARED` count as 0.
     """

@@ -51,12 +51,12 @@ RowPlaces = list[tuple[str, str]]
 
 
 def describe_first(row_places: RowPlaces, count: int) -> str:
-    """Return the location of the first row, as the end of a note; empty if it is unknown."""
+    """Return the location of the first row as the end of a note; empty if it is unknown."""
     return f" ({'first: ' if count > 1 else ''}{row_places[0][0]})" if row_places else ""
 
 
 def note_copies(number: int | None, notes: list[str], row_places: RowPlaces | None = None) -> None:
-    """Add a note on the number of copies and the location of the first one; None if they were not looked for."""
+    """Add a note on the number of copies and the first one's location, or (None) that they were not looked for."""
     if number is None:
         notes.append(NO_COPIES)
     elif number:
@@ -143,7 +143,7 @@ class Reduction:
     def _run_in_parts(
         self, make: Callable[[Table], Table], rows: Table, group_columns: Sequence[str] | None = None
     ) -> Columns:
-        """Run a query in parts and join the results; the parts divide the given columns (default: the user)."""
+        """Run a query in parts and join the columns; the parts divide the given columns (default: the user's)."""
         if self.num_passes == 1:
             return self.run(make(rows))
         assert self.duck is not None
@@ -161,6 +161,7 @@ class Reduction:
             marks = {f"{query.MARK}{name}": sql for name, sql in masks_sql.items()}
 
         def make(rows: Table) -> Table:
+            """Build the histogram's expression over these rows, in DuckDB with the marks of users."""
             users = query.per_user(rows, self.roles.contribution)
             marked = users if self.duck is None else self.duck.view("users_", users, further=marks)
             return query.histogram(marked, self.roles.contribution)
@@ -168,7 +169,7 @@ class Reduction:
         return self._run_in_parts(make, self.rows)
 
     def _survey(self) -> bool:
-        """Raise InvalidInput if the cells cannot be counted; return True if any value is negative."""
+        """Note or refuse cells that cannot be counted, and keep their numbers; return True if any value is negative."""
         if self.roles.value is None and self.roles.task is None:
             return False
         with Problems() as problems:
@@ -229,11 +230,12 @@ class Reduction:
         problems.add(text, f"{row_places[0][0]}, {column}", remedy)
 
     def _refuse_now(self, cell_kind: str, message: str, count: int, remedy: str) -> None:
-        """Raise InvalidInput for rows of users."""
+        """Raise InvalidInput for rows of users, with their first locations."""
         with Problems() as problems:
             self._refuse(cell_kind, message, count, self._unit, remedy, problems)
 
     def _note_unnamed(self, count: int) -> None:
+        """Add a note on this number of rows without a user, unless it is 0."""
         if count:
             is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
             rows = wording.counted(count, "row without a user was", "rows without a user were")
@@ -250,9 +252,11 @@ class Reduction:
         return "column " + " and ".join(map(shorten, self.roles.privacy_unit))
 
     def _nobody_named(self) -> InvalidInput:
+        """Return the error that no row names a user."""
         return refuse("no row names a user", self._unit, "Choose another column, or count them as one user")
 
     def _histogram(self) -> ContributionHistogram:
+        """Count users by size, add notes on them, and return the histogram; raise InvalidInput if it is none."""
         # Rows that name no user are one group here, so that the same pass over the table counts them.
         histogram = _to_floats(self.histogram or self.count_users())
         if "nul" in histogram and (count := int(histogram["nul"].sum())):
@@ -317,6 +321,7 @@ class Reduction:
                 self.notes.append(f"{users} but for spaces or Unicode forms: {_TWO_WAYS}")
 
     def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> dataset.Values | None:
+        """Return the values of all rows, sorted by user; None, with a note, if they do not fit in memory."""
         too_many = histogram.num_rows > dataset.MAX_VALUES
         if too_many or self.num_passes > 1:
             limit = dataset.MAX_VALUES if too_many else None
@@ -342,13 +347,14 @@ class Reduction:
         self.notes.append(f"{subject} were not kept{why}.")
 
     def _keep_codes(self, duck: Duck, rows: Table, name: str) -> Table:
-        """Store and return the codes of ``users`` or ``tasks``, the same for every facet."""
+        """Store the codes of ``users`` or ``tasks`` in a table, once for all facets, and return it."""
         if name not in self._codes:
             columns = query.who_columns(rows) if name == "users" else query.task_columns(rows)
             self._codes[name] = duck.keep(name, query.numbered(rows, columns, self.order))
         return self._codes[name]
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, has_negative: bool) -> dataset.Totals:
+        """Return the totals per user, exact or in bins; rows per user without a usable value column."""
         column = self.roles.value
         if column is None or self.counts:
             return dataset.Totals.of_contributions(histogram)
@@ -369,6 +375,7 @@ class Reduction:
         return dataset.Totals(binned["mean"], column, _to_integers(binned["users"]))
 
     def _tasks(self, rows: Table, facets: Facets) -> None:
+        """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note the rest."""
         sizes = self._run_in_parts(query.task_sizes, rows, query.task_columns(rows))
         users, tasks = _to_integers(sizes["users"]), _to_integers(sizes["tasks"])
         if not users.size:
@@ -406,7 +413,7 @@ class Reduction:
         facets.tasks = dataset.TaskSizes(np.repeat(users, tasks), task, further)
 
     def _pair_sizes(self, rows: Table) -> dataset.PairSizes | None:
-        """Return the distribution of pairs and the totals per group."""
+        """Return the distribution of pairs and the totals per group; None, with a note, if there are too many sizes."""
         sizes = self._run_in_parts(query.pair_sizes, rows)
         totals = self._run_in_parts(query.group_totals, rows, query.task_columns(rows))
         if sizes["pairs"].size > MAX_SIZES:
@@ -420,7 +427,7 @@ class Reduction:
         )  # fmt: skip
 
     def _pairs(self, rows: Table, coded: dict[str, npt.NDArray[Any]], num_tasks: int) -> dataset.Pairs:
-        """Build the pairs; ``coded`` is emptied on the way, as its arrays are large."""
+        """Build the pairs from their coded columns; ``coded`` is emptied on the way, as its arrays are large."""
         order = np.lexsort((coded["task"], coded["user"]))
         for name in list(coded):
             coded[name] = read_only(coded[name][order])
@@ -445,6 +452,7 @@ class Reduction:
 
 
 def _lowest_code(roles: Roles) -> int:
+    """Return the lowest user code that counts: 0, of unnamed users, or 1 if they are left out."""
     return 0 if roles.missing_users is MissingUsers.ONE_USER else 1
 
 
@@ -457,6 +465,7 @@ def _list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
 
 
 def _to_integers(column: npt.NDArray[Any]) -> IntArray:
+    """Convert an array to int64."""
     return column.astype(np.int64)
 
 

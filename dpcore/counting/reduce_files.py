@@ -111,7 +111,7 @@ class FileReduction:
                     release_memory()
 
     def _reduce_checked_files(self) -> Facets:
-        """Count files as UTF-8, while their ends are checked."""
+        """Count files, recoded to UTF-8 if needed, while their ends are checked."""
         for index, each in enumerate(self._relations):
             if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
                 if not each.encoding.startswith("utf"):
@@ -128,6 +128,7 @@ class FileReduction:
             return facets
 
     def _mend_and_reduce(self) -> Facets:
+        """Count, again with other options or less memory after each error of DuckDB; refuse files if none helps."""
         import duckdb
 
         attempts = 0
@@ -153,6 +154,7 @@ class FileReduction:
         raise InvalidInput([diagnose.describe_damage(self._relations[0])])
 
     def _recode(self, index: int, encoding: str) -> Relation:
+        """Write a file as UTF-8 into the temporary folder, and return its relation."""
         assert self._workspace is not None
         target = self._workspace.folder / f"utf8-{index}"
         self.encodings[index] = encoding
@@ -160,7 +162,7 @@ class FileReduction:
 
     @contextmanager
     def _duck(self) -> Iterator[Duck]:
-        """Open DuckDB, or another connection to it if it is open already."""
+        """Open DuckDB with the tables in memory, or another connection to it if it is open already."""
         outer = self._opened
         files = [each.path for each in self._relations if each.table is None]
         folder = None if self._workspace is None else self._workspace.folder
@@ -201,6 +203,7 @@ class FileReduction:
     # --- rows and numbers -----------------------------------------------------------------------------------
 
     def _reduce(self) -> Facets:
+        """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""
         for index, each in enumerate(self._relations):
             if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
                 self._relations[index] = self._recode(index, each.encoding)
@@ -250,12 +253,16 @@ class FileReduction:
         self._types = duck.table("source").schema()
 
     def _write_view(self, relations: Sequence[Relation], numbered: bool) -> str:
+        """Return the SQL of all rows of these files, with the number columns added."""
         union = relation.union(relations, self.columns, self.roles.missing_users, numbered)
         numbers = "".join(f", {sql} AS n{column}" for column, sql in self._numbers.items())
         return f"SELECT *{numbers} FROM ({union})" if numbers else union
 
     def _settle_marks(self, duck: Duck, column: str, name: str) -> Marks:
+        """Choose the decimal and thousands marks of a text column, and so the SQL of its numbers."""
+
         def ask(masks: Mapping[str, str]) -> dict[str, bool]:
+            """Return by name whether any row satisfies each SQL mask."""
             self._steps.total += 1
             anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
             return dict(zip(masks, map(bool, duck.rows(f"SELECT {anywhere} FROM source")[0]), strict=True))
@@ -265,12 +272,16 @@ class FileReduction:
         cells = f"trim({column}, {literal(BLANKS)})"
 
         def find_place(mask: str) -> str:
+            """Return the location of the first row that satisfies an SQL mask."""
             return self._find_marked(mask, 1)[0][0]
 
         return settle_marks(cells, ask, find_place, name, delimiter, self._counts)
 
     def _find_rows(self, write_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
+        """Return the locations and details of the first bad rows, as `diagnose.find_rows`."""
+
         def view(each: Relation) -> str:
+            """Return the SQL of the numbered rows of one file."""
             return self._write_view([each], True)
 
         return diagnose.find_rows(self._relations, view, self._duck, write_sql, max_rows, self._stop)
@@ -280,11 +291,13 @@ class FileReduction:
         return self._find_rows(lambda _: f"SELECT {ROW}, '' AS detail, {mask} AS bad FROM source", max_rows)
 
     def _describe_first(self, mask: str, count: int) -> str:
+        """Return the location of the first row that satisfies an SQL mask, as the end of a note."""
         return describe_first(self._find_marked(mask, 1), count)
 
     # --- copies ---------------------------------------------------------------------------------------------
 
     def _note_copies(self, duck: Duck, roles: Roles) -> None:
+        """Count exact copies of rows and add a note on them, or a note that they were not looked for."""
         if not (self._in_memory or self._copies):
             note_copies(None, self.notes)
             return
@@ -316,6 +329,7 @@ class FileReduction:
     # --- events ---------------------------------------------------------------------------------------------
 
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
+        """Count a table of events: in one pass if only users matter, else with cleaned cells."""
         who_alone = self.roles.value is None and self.roles.task is None
         if who_alone and self._passes == 1 and (facets := self._reduce_in_one_pass(duck, table, roles)):
             return facets
@@ -353,7 +367,7 @@ class FileReduction:
         return reduction.reduce()
 
     def _header_condition(self, rows: Table) -> str:
-        """Return the SQL condition that a user has the name of the column, as in files joined with their headers."""
+        """Return the SQL condition that a user is called like the column, as in joined files; empty if it cannot be."""
         may_be_joined = any(each.is_text and len(each.columns) > 1 for each in self._relations)
         if not (may_be_joined and query.text_columns(rows)):
             return ""
@@ -371,11 +385,12 @@ class FileReduction:
             raise refuse(message, location, REMOVE_HEADER)
 
     def _events(self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]) -> Table:
+        """Return `query.events` of the table, with the number of the row if the files are in memory."""
         also = (ROW,) if self._in_memory else ()
         return query.events(table, roles, value, has_nan=True, strip=strip, further_columns=also)
 
     def _value_column(self, table: Table, column: str | None) -> Value | None:
-        """Return the numeric column of the view for a column."""
+        """Return the numeric column of the view for a column; None for None."""
         if column is None:
             return None
         number = table[f"n{column}"]
@@ -384,12 +399,14 @@ class FileReduction:
     def _reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None, message_roles: Roles | None = None
     ) -> Reduction:
+        """Build the reduction of rows to facets, and add its queries to the progress."""
         import ibis
 
         in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
         self._steps.total += in_parts * (self._passes - 1)
 
         def find_places(cell_kind: str, max_rows: int) -> RowPlaces:
+            """Return the locations and contents of the first rows with cells of a kind."""
             self._steps.total += 1
             if cell_kind == "again":
                 return self._find_repeats(roles.privacy_unit, roles, max_rows)
@@ -398,6 +415,7 @@ class FileReduction:
                 return self._find_marked(" OR ".join(cells), max_rows)
 
             def write_sql(connection: Duck) -> str:
+                """Return the SQL of all rows with their number, a flag for cells of the kind, and the cell to show."""
                 table = connection.table("source")
                 number = None if value is None else self._value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
@@ -421,6 +439,7 @@ class FileReduction:
     # --- a histogram, which is counted already ------------------------------------------------------------
 
     def _reduce_sizes(self, duck: Duck, roles: Roles) -> Facets:
+        """Build the histogram of a file that states sizes and numbers of users; refuse or note odd rows."""
         size, users = f"n{roles.size}", f"n{roles.users}"
         size_name, users_name = shorten(self.roles.size or ""), shorten(self.roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.

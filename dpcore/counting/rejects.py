@@ -43,7 +43,7 @@ _QUOTED = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 
 def describe_lines(message: str, lines: Sequence[int], count: int) -> str:
-    """Return the message with the further lines it applies to, and their number."""
+    """Return the message with the further lines to which it applies, and the number of all."""
     also = f"; also line {', '.join(f'{line:,}' for line in lines[1:MAX_PLACES])}" if len(lines) > 1 else ""
     return f"{message}{also}" + (f"; {count:,} lines in all" if count > MAX_PLACES else "")
 
@@ -95,11 +95,12 @@ def list_rejected(duck: Duck, relation: Relation, should_stop: ShouldStop | None
 
 
 def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Rejected]:
-    """Return the lines with too few or too many fields or with unmatched quotation marks, or the first not in UTF-8."""
+    """Return the lines with too few or too many fields or unmatched quotation marks; or that text is not UTF-8."""
     columns, last_line = len(relation.columns), 0
     counts, lines_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
     def note(reason: str, fields: int = 0) -> None:
+        """Count the current record under a reason, and keep its line if it is one of the first."""
         counts[reason] += 1
         if counts[reason] <= MAX_PLACES:
             lines_by_reason.setdefault(reason, []).append((relation.skip + last_line + 1, fields))
@@ -175,7 +176,7 @@ def report_rejected(
 def find_reopened_mark(
     relation: Relation, should_stop: ShouldStop | None = None, *, reads_all: bool = True
 ) -> int:
-    """Return the first line with a field like ``"a" "b"``, which DuckDB silently reads as ``a b``.
+    """Return the first line with a field like ``"a" "b"``, which DuckDB silently reads as ``a b``; 0 for none.
 
     Args:
         relation: A text file in UTF-8.
@@ -199,6 +200,7 @@ def find_reopened_mark(
     delimiter, raw, last_line = relation.separator, list[str](), relation.skip
 
     def noted(lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines, and note each in ``raw``."""
         for line in lines:
             raw.append(line)
             yield line
@@ -215,6 +217,7 @@ def find_reopened_mark(
 
 
 def _is_reopened(record: str, delimiter: str) -> bool:
+    """Return True if a field of the record has blanks and further text behind a closed quotation."""
     position = 0 if '" ' in record else -1
     while position >= 0:
         field = _QUOTED.match(record, position)
@@ -247,6 +250,7 @@ def refuse_bad_lines(stream: IO[bytes], suffix: str, should_stop: ShouldStop | N
 
 
 def _describe_bad_line(line: bytes) -> str:
+    """Return the message on a line that is not a JSON object or repeats a key; empty if it is good."""
     try:
         text = line.decode("utf-8-sig")
         pairs = json.loads(text, object_pairs_hook=list)

@@ -76,7 +76,7 @@ class Relation:
 
     @classmethod
     def of_table(cls, table: Table) -> Relation:
-        """Return the relation of a table in memory."""
+        """Build the relation of a table in memory."""
         path = MemoryFile(b"")
         return cls(path, table.name, FileKind.TEXT, table.columns, delimiter=table.delimiter, table=table)
 
@@ -96,7 +96,7 @@ class Relation:
 
 
 def stamp_of(path: File) -> tuple[int, int]:
-    """Return the size and the modification time, which change when the file is written to."""
+    """Return the size in bytes and the modification time in ns, which change when the file is written to."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 
@@ -131,7 +131,7 @@ def safe_path(path: File, workspace: Workspace) -> File:
 
 
 def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
-    """Return the roles with the column names of `union`."""
+    """Return the roles with the column names of `union` (``c0`` ...) in place of the files'."""
     names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
     role_names = ("user", "task", "value", "size", "users")
     renamed: dict[str, Any] = {role: names.get(getattr(roles, role)) for role in role_names}
@@ -154,6 +154,7 @@ def union(
 
 
 def _select_rows(relation: Relation, columns: Sequence[str], missing: MissingUsers, numbered: bool) -> str:
+    """Return the SQL of the rows of one file: its cells in the order of ``columns``, and `ROW` if numbered."""
     cells = {column: _cell_sql(relation, index) for index, column in enumerate(relation.columns)}
     selected = [f"{cells[column]} AS c{index}" for index, column in enumerate(columns)]
     rows = scan(relation)
@@ -182,7 +183,7 @@ def to_arrow_table(table: Table) -> pa.Table:
 
 
 def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> pd.DataFrame:
-    """Read the rows of one file as text without blanks around it, in their order; missing cells are empty."""
+    """Read rows of one file as text without blanks around it, in their order; missing cells are empty."""
     columns = range(len(relation.columns))
     texts = [f"{_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in columns]
     is_text_file = relation.kind is FileKind.TEXT
@@ -205,7 +206,7 @@ def find_mixed_columns(relations: Sequence[Relation]) -> frozenset[str]:
 
 
 def scan(relation: Relation, rejects: bool = False) -> str:
-    """Return the SQL that reads one file, with the columns ``x0``, ``x1`` and so on.
+    """Return the SQL that reads one file or table in memory, with the columns ``x0``, ``x1`` and so on.
 
     With ``rejects``, lines that cannot be read go to DuckDB's table of rejected lines.
     """
@@ -243,6 +244,7 @@ def parquet_scan(path: File, num_columns: int) -> str:
 
 
 def _scan_json(keys: Sequence[str], options: str) -> str:
+    """Return the SQL that reads JSON Lines, with the values of the keys as columns ``x0``, ``x1`` and so on."""
     if len({key.lower() for key in keys}) == len(keys) and "" not in keys:
         columns = ", ".join(f"{literal(key)}: 'JSON'" for key in keys)
         names = ", ".join(f"x{index}" for index in range(len(keys)))
@@ -302,9 +304,11 @@ def comparable_sql(column: str, column_type: Any) -> str:
 
 @functools.cache
 def _array_extract() -> Any:
+    """Return DuckDB's function `array_extract` for Ibis expressions."""
     import ibis
 
-    def array_extract(text: str, index: int) -> str: ...  # type: ignore[empty-body]
+    def array_extract(text: str, index: int) -> str:  # type: ignore[empty-body]
+        """Return the character at an index, from the end if it is negative."""
 
     return ibis.udf.scalar.builtin(array_extract)
 
@@ -329,7 +333,7 @@ _TIMES = {
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
-    """Return the kind of time of each column of durations, dates or times, by name."""
+    """Return the kind of time, such as ``dates``, by name of each column of durations, dates or times."""
     type_names = {column: str(its_type).lower() for column, its_type in zip(columns, types, strict=True)}
     return {
         column: time_kind
@@ -340,7 +344,7 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
 
 
 def refuse_times(problems: Problems, times: Mapping[str, str], column: str | None) -> None:
-    """Add a problem if a column of numbers has durations, dates or times: a bound on them would have no unit."""
+    """Add a problem if this column has durations, dates or times: a bound on them would have no unit."""
     if column is not None and column in times:
         remedy = (
             "Convert them to numbers: seconds since a public date, or column.dt.total_seconds() in pandas"

@@ -136,7 +136,7 @@ _DELIMITERS = "\t;|,"  # on a tie the delimiter that is rarer inside text wins
 
 
 def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
-    """Return UTF-8 without blank lines and comments at the top, the skipped lines, and a ``sep=`` delimiter."""
+    """Return UTF-8 without blank lines and comments at the top, the number of these lines, and a ``sep=`` delimiter."""
     start = len(text) - len(text.lstrip(" \t\n"))
     start = text.rfind("\n", 0, start) + 1
     delimiter = None
@@ -153,7 +153,7 @@ def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
 
 
 def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
-    """Return the length of the comment lines above the header: lines that begin with #, and blanks between them.
+    """Return the characters of the comments above the header: lines that begin with #, and blanks between them.
 
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
@@ -200,7 +200,7 @@ _RUN_OF_BLANKS = re.compile(r"[ \t\r\v\f]+")
 
 
 def _sniff_delimiter(text: str) -> str:
-    """Detect the delimiter under which the first records have as many fields as the header; empty for none."""
+    """Return the delimiter under which the first records have as many fields as the header; empty for none."""
     best, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
         counts = [len(record) for _, record in _list_first_records(text, delimiter)] or [0]
@@ -225,7 +225,7 @@ def _fits(text: str, delimiter: str) -> bool:
 
 
 def _find_names_below_title(text: str) -> int:
-    """Return the line of column names if a title with fewer fields is above it; else 0.
+    """Return the number of the line of column names if a title with fewer fields is above it; else 0.
 
     It is such a line if every line below has as many fields, no name looks like data, and half of the names have a
     header word.
@@ -300,6 +300,7 @@ def _names_columns(rows: Iterable[Sequence[str]]) -> bool:
 
 
 def _are_numbers(cells: Iterable[str]) -> bool:
+    """Return True if all cells are numbers."""
     return all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
@@ -337,11 +338,13 @@ def mark_fields(line: str, separator: str) -> str:
 
 
 def _read_csv(lines: io.TextIOBase, delimiter: str) -> Any:
+    """Return a reader of records that drops blanks before a field."""
     # As in DuckDB, a quotation mark after a blank opens a field: people write a, "b" by hand.
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
 def _lines(data: bytes) -> io.TextIOWrapper:
+    """Return UTF-8 bytes as a stream of text lines."""
     return io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
 
 
@@ -356,7 +359,7 @@ def refuse_long_line(line: int) -> InvalidInput:
 
 
 def _find_record_lines(data: bytes, separator: str, columns: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return, for the records below the header, their first lines, their numbers of lines, and the blank lines.
+    """Return the first lines and numbers of lines of the records below the header, and the numbers of blank lines.
 
     In a table of one column a blank line is a record.
     """
@@ -397,7 +400,7 @@ _LIST_DELIMITERS = ("::", "\t", "|", ";", ",")
 
 
 def read_names(content: bytes) -> dict[str, str]:
-    """Read the name of each item.
+    """Read a list of items: the name of each by its id.
 
     Args:
         content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
@@ -433,7 +436,7 @@ def read_names(content: bytes) -> dict[str, str]:
 def choose_names(
     ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
 ) -> tuple[str, ...]:
-    """Return the names of items on a page.
+    """Return the name of each item for a page: from the list, or else its id if the data are public, or a number.
 
     Items of the list have their name. Other items have their id if the data are public. In private data an id may be
     known to one user alone, so they have a number from 0.

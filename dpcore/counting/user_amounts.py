@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def read_user_amounts(
     paths: Sequence[File], names: Sequence[str] | None, roles: Roles, named_columns: Sequence[str]
 ) -> UserAmounts | Dataset:
-    """Read files for a private selection.
+    """Read rows, totals or pairs per user from files, for a private selection.
 
     A row that names no user is left out. A cell without a finite number counts as 0, and numbers are clamped to
     `LARGEST_CELL`. A file without rows has no users.
@@ -78,6 +78,7 @@ def read_user_amounts(
 
 
 def _unreadable() -> InvalidInput:
+    """Return the error that the data cannot be read, which tells nothing about them."""
     remedy = "Ask without a draw to see why. Nothing was drawn, and no ε was spent"
     return refuse("the data cannot be read as a table", remedy=remedy)
 
@@ -105,7 +106,7 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
 
 
 def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
-    """Return a text file and its header, with one dummy row in place of all rows."""
+    """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     lines = start.content.split(b"\n")
     skip = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith(b"#")), 0)
     header = lines[skip].rstrip(b"\r")
@@ -130,7 +131,7 @@ class _AmountsReduction(FileReduction):
     _cells_without_number: int | None = None
 
     def _open_source(self, duck: Duck) -> None:
-        """Create the view ``source``: all rows as text, and the values as numbers, each cell read separately."""
+        """Create the view ``source``: all rows as text, and values as clamped numbers, each cell read separately."""
         self._create_view(duck, {}, False)
         self._num_rows = int(duck.rows("SELECT count(*) FROM source")[0][0])
         if (name := self.roles.value) is None:
@@ -154,6 +155,7 @@ class _AmountsReduction(FileReduction):
         self._create_view(duck, {column: clamped}, False)
 
     def _reduce(self) -> Facets:
+        """Count the amounts per user, kept in ``amounts``, and return their histogram alone as facets."""
         for index, relation in enumerate(self._relations):
             if relation.kind is FileKind.JSON and relation.encoding != "utf-8":
                 self._relations[index] = self._recode(index, relation.encoding)
@@ -167,6 +169,7 @@ class _AmountsReduction(FileReduction):
         return Facets(self.amounts.histogram)
 
     def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
+        """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
         who = ", ".join(query.who_columns(rows))
         table = f"({sql_of(rows)})"
         sizes = f"SELECT count(*) AS size FROM {table} GROUP BY {who}"

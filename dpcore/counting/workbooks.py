@@ -54,7 +54,7 @@ _LONG_TEXT = "Leave out columns of long text"
 
 
 def _cell_text(value: Any) -> str:
-    """Return a value as text; a missing one is empty."""
+    """Return a cell's value as text; a missing one is empty."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -108,7 +108,7 @@ class _Archive(zipfile.ZipFile):
 def _read_first_sheet(
     archive: _Archive, rows: _SheetRows, should_stop: ShouldStop | None
 ) -> tuple[str, list[str]]:
-    """Read the first visible sheet into ``rows``; return its name, empty for the first sheet of all, and the notes."""
+    """Read the first visible sheet into ``rows``; return its name, empty if it is the first of all, and the notes."""
     from openpyxl.reader.excel import ExcelReader
     from openpyxl.styles.stylesheet import apply_stylesheet
     from openpyxl.xml.constants import SHARED_STRINGS
@@ -163,7 +163,7 @@ class _SheetRows:
         self._errors, self._first_error = 0, 0
 
     def add(self, number: int, row: Sequence[Any]) -> None:
-        """Add a row, with cells of failed formulas emptied."""
+        """Add a row with content, with cells of failed formulas emptied; raise InvalidInput beyond a limit."""
         cells = [_cell_text(value) for value in row]
         if not any(cells):
             return
@@ -190,6 +190,7 @@ class _SheetRows:
             self._pack()
 
     def _pack(self) -> None:
+        """Move the rows held as Python objects to a packed table."""
         import pandas as pd
 
         width = max(map(len, self._unpacked))
@@ -207,7 +208,7 @@ class _SheetRows:
         return packed[0] if len(packed) == 1 else pd.concat(packed, ignore_index=True).fillna("")
 
     def errors(self) -> list[str]:
-        """Write the note on the cells of failed formulas."""
+        """Write the note on the cells of failed formulas, as a list of one; empty if there are none."""
         if not self._errors:
             return []
         cells = wording.counted(self._errors, "cell holds", "cells hold")
@@ -215,6 +216,7 @@ class _SheetRows:
 
 
 def _refuse_bombs(path: File) -> None:
+    """Raise InvalidInput if a workbook unpacks to more bytes than are read, or is no archive."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -268,12 +270,13 @@ class _TextCollector(ABC):
         """Handle the end of an element."""
 
     def _take_text(self) -> str:
-        """Return the collected text, and reset it."""
+        """Return the text collected so far, and forget it."""
         text = "".join(self._pieces)
         self._pieces, self._length = [], 0
         return text
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element of any name, and decide whether its text is collected."""
         name = name.rpartition(":")[2]
         self._in_phonetic |= name == "rPh"
         self._depth += 1
@@ -282,6 +285,7 @@ class _TextCollector(ABC):
         self._collects = self._begin(name, attributes) and not self._in_phonetic
 
     def _end(self, name: str) -> None:
+        """Handle the end of an element of any name."""
         name = name.rpartition(":")[2]
         self._in_phonetic &= name != "rPh"
         self._depth -= 1
@@ -289,6 +293,7 @@ class _TextCollector(ABC):
         self._finish(name)
 
     def _collect(self, text: str) -> None:
+        """Keep text of an element whose text is collected; raise InvalidInput if it is too long for a cell."""
         if self._collects:
             self._pieces.append(text)
             self._length += len(text)
@@ -303,26 +308,30 @@ def _refuse_declarations(*_: object) -> None:
 
 
 def too_many_cells(max_cells: int, number: int) -> InvalidInput:
-    """Return the error for a sheet with too many cells, which names a row."""
+    """Return the error for a sheet with more cells than the limit, which names a row."""
     return refuse(f"the sheet has more than {max_cells:,} cells", f"row {number:,}", AS_CSV)
 
 
 class _SharedTexts(_TextCollector):
+    """The parser of the texts that cells refer to by number."""
+
     def __init__(self, should_stop: ShouldStop | None) -> None:
         super().__init__(should_stop)
         self.texts: list[str] = []
 
     def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+        """Return True for an element of text."""
         return name == "t"
 
     def _finish(self, name: str) -> None:
+        """Add the collected text to the list at the end of an item."""
         if name == "si":
             # Excel writes an underscore before an apparent escape as x005F_.
             self.texts.append(self._take_text().replace("x005F_", ""))
 
 
 def shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
-    """Read the shared texts, to which cells refer by number.
+    """Read the shared texts, to which cells refer by their index.
 
     Raises:
         InvalidInput: A text is too long.
@@ -378,6 +387,7 @@ class SheetReader(_TextCollector):
             self._rows.clear()
 
     def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+        """Note the cell or row that begins, within the limits; return True if the element holds a cell's value."""
         if name == self._text_element:
             return True
         if name == "c":
@@ -402,6 +412,7 @@ class SheetReader(_TextCollector):
         return False
 
     def _finish(self, name: str) -> None:
+        """Put a cell's value into its row, or a complete row on the list."""
         if name == "c":
             self._text_element = ""
             if text := self._take_text():
@@ -415,7 +426,7 @@ class SheetReader(_TextCollector):
             self._row = []
 
     def _value(self, text: str) -> Any:
-        """Return the value of a cell, as openpyxl would."""
+        """Return the value of the current cell from its text, as openpyxl would."""
         cell_type = self._cell.get("t", "n")
         if cell_type == "s":
             return self._texts[int(text)]

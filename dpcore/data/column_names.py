@@ -28,17 +28,17 @@ REMOVE_HEADER = "Remove it (were several files joined?)"
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the distinct words of a text with blanks between them."""
     return frozenset(text.split())
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a column name in lower case: ``CustomerID`` is ``customer``, ``id``."""
+    """Split a column name into words in lower case: ``CustomerID`` is ``customer``, ``id``."""
     return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()))
 
 
 def shorten(name: str) -> str:
-    """Shorten a column name for a sentence."""
+    """Shorten a name to at most 60 characters for a sentence."""
     return name if len(name) <= 60 else name[:57] + "..."
 
 
@@ -47,7 +47,7 @@ _FORMULA = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)
 
 
 def escape_formula(text: str) -> str:
-    """Return a text with a quote in front if a spreadsheet would run it as a formula."""
+    """Return a cell's text with a quote in front if a spreadsheet would run it as a formula; else unchanged."""
     return "'" + text if re.match(_FORMULA, text) else text
 
 
@@ -58,7 +58,7 @@ def escape_formulas_in_line(text: str) -> str:
 
 
 def and_more(count: int) -> str:
-    """Return the number of further entries in brackets; empty for none."""
+    """Return the number of further entries as text in brackets; empty for none."""
     return f" (and {count:,} more)" if count > 0 else ""
 
 
@@ -70,7 +70,7 @@ def refuse_many_columns(count: int, location: str = "") -> None:
 
 
 def check_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
-    """Return the names in a header, with made-up names for unnamed columns; add problems and notes."""
+    """Return the names in a header, with made-up ones for unnamed columns; add problems and notes on them."""
     names = [" ".join(cell.split()) for cell in header]
     refuse_many_columns(len(names), f"line {line}")
     kinds = [looks_like_data(cell) for cell in names if cell]
@@ -198,19 +198,19 @@ MAX_LISTED = 20
 
 
 def list_columns(columns: Columns) -> list[str]:
-    """Return the columns as a list; None means none."""
+    """Return one column, or several, as a list; None gives an empty list."""
     if columns is None:
         return []
     return [columns] if isinstance(columns, str) else list(columns)
 
 
 def list_names(columns: Sequence[str]) -> str:
-    """List the names of columns for a sentence."""
+    """Write the names of columns for a sentence, with commas between them; "none" if there are none."""
     return ", ".join(map(shorten, columns[:MAX_LISTED])) + and_more(len(columns) - MAX_LISTED) or "none"
 
 
 def refuse_no_names(**columns: object) -> None:
-    """Raise InvalidInput for entries that are not column names; a settings file can contain anything."""
+    """Raise InvalidInput for arguments that are no column names or lists of them; None passes."""
     with Problems() as problems:
         for name, entry in columns.items():
             may_be_list = name not in ("value", "label") and not isinstance(entry, str)
@@ -227,6 +227,6 @@ def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[s
 
 
 def add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
-    """Add a problem for each column that a question needs and nobody named."""
+    """Add a problem for each argument (value, group) whose column a question needs and nobody named."""
     for name in lacking:
         problems.add(f"this question needs the column of the {name}s: {name}=…")

@@ -78,7 +78,7 @@ class Roles:
         cls, user: Sequence[str], value: str | None, task: Sequence[str],
         contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
     ) -> Roles:  # fmt: skip
-        """Return the roles of a table of events, whose user and task each have several columns or one."""
+        """Build the roles of a table of events, whose user and task each have several columns or one."""
         return cls(
             TableKind.EVENTS, user[0], value=value, task=task[0] if task else None, missing_users=missing_users,
             further_user=tuple(user[1:]), further_task=tuple(task[1:]), contribution=contribution,
@@ -179,6 +179,7 @@ def _as_pairs(table: Table) -> Roles | None:
 
 
 def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
+    """Return the roles of a table of sizes and numbers of users, guessed from names and cells; None if it is none."""
     if len(columns) < 2:
         return None
     people = [c for c in columns if _counts_people(c)]
@@ -203,10 +204,12 @@ def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _names_values_or_tasks(column: str) -> bool:
+    """Return True if a column's name has a word for values or for tasks."""
     return bool(set(name_words(column)) & (_VALUE_WORDS | _TASK_WORDS))
 
 
 def _as_counts(table: Table, columns: list[str]) -> Roles | None:
+    """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
     count_columns = [c for c in columns if set(name_words(c)) & _COUNT_WORDS and not _counts_people(c)]
     user = next(iter(list_other_user_columns(columns, count_columns)), None)
     if len(columns) == 1:
@@ -224,6 +227,7 @@ def _as_counts(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _as_events(table: Table, columns: list[str]) -> Roles:
+    """Return the roles of a table of events; without evidence the first column has the users."""
     user = next(iter(list_other_user_columns(columns, ())), None)
     if user is None:
         candidates = [c for c in columns if not _names_values_or_tasks(c)] or columns
@@ -238,7 +242,7 @@ def _as_events(table: Table, columns: list[str]) -> Roles:
 def _first_named(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
-    """Return the fitting column whose name has the earliest of ``words``, or None."""
+    """Return the column that fits and whose name has the earliest of these words; None if no column does."""
     matches: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
         parts = name_words(column)
@@ -248,6 +252,7 @@ def _first_named(
 
 
 def _user_score(column: str) -> float:
+    """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
     words = set(name_words(column))
     for rank, known_words in enumerate(_USER_WORDS):
         if words & known_words and not words & (_COUNT_WORDS | _VALUE_WORDS):
@@ -260,6 +265,7 @@ def _user_score(column: str) -> float:
 
 
 def _counts_people(column: str) -> bool:
+    """Return True if a column's name says that it has numbers of people."""
     words = set(name_words(column))
     counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
     return "per" not in words and bool(words & _PEOPLE or counts_users)
@@ -274,10 +280,12 @@ def _is_row_number(table: Table, column: str) -> bool:
 
 
 def _sample(table: Table, column: str) -> Numbers:
+    """Read the first `_SAMPLE` cells of a column as numbers."""
     return read_numbers(table, column, _SAMPLE)
 
 
 def _mostly_whole(table: Table, column: str, share: float) -> bool:
+    """Return True if at least this share of the first cells are whole numbers of at least 0."""
     values = _sample(table, column).values
     with np.errstate(invalid="ignore"):
         fine = (values >= 0) & (values == np.floor(values))
@@ -285,22 +293,25 @@ def _mostly_whole(table: Table, column: str, share: float) -> bool:
 
 
 def _all_numbers(table: Table, column: str) -> bool:
+    """Return True if all of the first cells are finite numbers."""
     return bool(np.isfinite(_sample(table, column).values).all())
 
 
 def _ascends(table: Table, column: str) -> bool:
+    """Return True if a column has at least two numbers, each above the one before."""
     numbers = read_numbers(table, column).values
     return numbers.size > 1 and bool(np.isfinite(numbers).all() and (np.diff(numbers) > 0).all())
 
 
 def _all_distinct(table: Table, column: str) -> bool:
+    """Return True if a column has at least two cells that are not blank, and no two of these are equal."""
     cells = table.frame[column]
     filled = cells[(cells != "").to_numpy(bool)]
     return len(filled) > 1 and bool(filled.is_unique)
 
 
 def explain_roles(roles: Roles) -> str:
-    """Describe the roles of the columns in a sentence."""
+    """Describe the kind of table and the roles of its columns in a sentence."""
     columns = {role: shorten(column or "?") for role, column in roles.columns.items()}
     columns = (
         {"contribution": roles.contribution.value, **columns} if roles.kind is TableKind.EVENTS else columns
@@ -333,7 +344,7 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
 def refuse_wrong_columns(
     problems: Problems, columns: Sequence[str], roles: Iterable[tuple[str, str | None]], name: str
 ) -> None:
-    """Add a problem for each pair of role and column without a column, with a missing or with an earlier one."""
+    """Add a problem for each role whose column is None, is not in the table, or has another role already."""
     role_of_column: dict[str, str] = {}
     for role, column in roles:
         if column is None:
@@ -350,7 +361,7 @@ def refuse_wrong_columns(
 
 
 def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
-    """Write a hint if the user column looks wrong; else return an empty text."""
+    """Write a question to the person if the user column looks wrong; else return an empty text."""
     unit = roles.privacy_unit
     user_names = " and ".join(map(shorten, unit))
     other_columns = list_other_user_columns(columns, unit) if unit else []

@@ -107,14 +107,14 @@ def read_levels(column: str, text: str) -> Feature:
 
 
 def levels(table: Table, column: str) -> tuple[str, ...]:
-    """Return the levels of a column, the most frequent first; blank cells do not count."""
+    """Return the distinct cells of a column, the most frequent first; blank ones do not count."""
     cells = table.frame[column]
     counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
     return tuple(sorted((str(level) for level in counts.index), key=lambda level: (-counts[level], level)))
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if every cell that is not missing is a number."""
+    """Return True if a column has numbers, and every other cell is missing."""
     numbers = read_numbers(table, column)
     return (
         numbers.marks.problem is None and not numbers.text.any() and bool(np.isfinite(numbers.values).any())
@@ -144,7 +144,7 @@ def guess_features(
     categories: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
 ) -> tuple[Feature, ...]:
-    """Guess how columns enter the model: as numbers if they are, else as categories.
+    """Guess how columns enter the model: as numbers if they are, else as categories; leave out useless ones.
 
     Args:
         table: The table.
@@ -165,6 +165,8 @@ def guess_features(
 
 @dataclass
 class _Reading:
+    """The columns read so far for a model, with missing cells, problems and notes."""
+
     table: Table
     problems: Problems = field(default_factory=Problems)
     notes: list[str] = field(default_factory=list)
@@ -172,14 +174,14 @@ class _Reading:
     decimals: dict[str, str] = field(default_factory=dict)
 
     def lines(self, bad: BoolArray) -> str:
-        """Return the first three lines of bad cells and their number, as text."""
+        """Return the lines of the first three bad rows, and how many more there are, as text."""
         rows = np.flatnonzero(bad)
         line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in rows[:3])
         further = f" and {rows.size - 3:,} more" if rows.size > 3 else ""
         return f"line{'s' if rows.size > 1 else ''} {line_numbers}{further}"
 
     def numbers(self, column: str, remedy: str) -> FloatArray:
-        """Return a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
+        """Read a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
         numbers = read_numbers(self.table, column)
         marks = numbers.marks
         self.notes += [marks.note] if marks.note else []
@@ -197,12 +199,13 @@ class _Reading:
         return numbers.values
 
     def labels(self, design: Design) -> FloatArray:
-        """Return the label as numbers, or as 1 and 0 if the design names a class."""
+        """Read the label as numbers, or as 1 and 0 if the design names a class."""
         if not design.positive:
             return self.numbers(design.label, "Correct these cells, or choose another label")
         return np.asarray(self.text(design.label) == design.positive, dtype=np.float64)
 
     def text(self, column: str) -> pd.Series:
+        """Return a column as text; blank cells are missing."""
         cells = self.table.frame[column]
         self.missing[column] = (cells == "").to_numpy(bool)
         return cells
@@ -282,6 +285,7 @@ def explain_design(design: Design) -> str:
 
 
 def _check_roles(table: Table, design: Design) -> None:
+    """Raise InvalidInput for columns that are missing or have two roles, and for a design without features."""
     roles = [("the user", design.user), ("the label", design.label)]
     with Problems() as problems:
         roles += [("a feature", feature.column) for feature in design.features]
@@ -291,7 +295,7 @@ def _check_roles(table: Table, design: Design) -> None:
 
 
 def _complete_rows(reading: _Reading) -> IntArray:
-    """Return the rows without missing cells, and add a note on the others by column."""
+    """Return the indices of the rows without missing cells, and add a note on the others by column."""
     gaps = {column: bad for column, bad in reading.missing.items() if bad.any()}
     out = np.any([np.zeros(len(reading.table.frame), dtype=bool), *gaps.values()], axis=0)
     complete_rows = np.flatnonzero(~out)
@@ -307,6 +311,7 @@ def _complete_rows(reading: _Reading) -> IntArray:
 
 
 def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
+    """Return a column of 0 and 1 for each level but the reference, in these rows, and the names of these columns."""
     import pandas as pd
 
     cells = reading.table.frame[feature.column].iloc[rows]
@@ -333,6 +338,7 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
 
 
 def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:
+    """Raise InvalidInput if the matrix has too many columns, too many entries or too few rows."""
     if num_columns > MAX_FEATURES:
         message = f"{num_columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled"
         reading.problems.add(message, remedy="Leave columns out, or group levels")
@@ -345,6 +351,7 @@ def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:
 
 
 def _make_unique(name: str, used_names: tuple[str, ...]) -> str:
+    """Return the name, with apostrophes behind it if it is used already."""
     while name in used_names:
         name += "'"
     return name

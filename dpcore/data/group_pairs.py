@@ -39,7 +39,7 @@ def build_pairs(
     values: FloatArray | None = None,
     value_column: str = "",
 ) -> Pairs | None:
-    """Build the facet from one entry per row; rows that name no group are left out and counted.
+    """Build the pairs from one entry per row; rows that name no group are left out and counted.
 
     Args:
         user_codes: Integers of at least 0, shape (num_rows,). Never ids.
@@ -103,7 +103,7 @@ def has_schema(beginning: bytes) -> bool:
 
 
 def summarise_pairs(pairs: Pairs) -> PairSizes:
-    """Return the distribution of given pairs, which must have rows."""
+    """Compute the distribution of given pairs, which must have rows."""
     assert pairs.rows is not None
     users, user_index = np.unique(pairs.user_codes, return_inverse=True)
     groups = np.bincount(user_index, minlength=users.size)[user_index]
@@ -117,12 +117,12 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
 
 
 def fits_in_file(sizes: PairSizes) -> bool:
-    """Return True if a distribution is small enough for a file."""
+    """Return True if a distribution of pairs is small enough for a file."""
     return sizes.pairs.size <= MAX_ENTRIES and sizes.task_rows.size <= MAX_GROUPS
 
 
 def to_text(dataset: Dataset) -> str:
-    """Write the distribution of a dataset as such a file.
+    """Write the distribution of a dataset's pairs as a JSON file.
 
     Args:
         dataset: A dataset with pairs that have rows, or with their distribution.
@@ -151,7 +151,7 @@ def to_text(dataset: Dataset) -> str:
 
 
 def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
-    """Read the dataset of such a file.
+    """Read the dataset of a file that `to_text` or an engine count wrote.
 
     Args:
         content: The file.
@@ -274,5 +274,5 @@ def _check_agreement(
 
 
 def _product(first: IntArray, second: IntArray) -> int:
-    """Return the inner product as an integer of any size."""
+    """Compute the inner product as an integer of any size."""
     return sum(a * b for a, b in zip(first.tolist(), second.tolist(), strict=True))

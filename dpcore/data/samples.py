@@ -69,7 +69,7 @@ class Generator(ABC):
             self._check_together(problems, wrong)
 
     def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:  # noqa: B027
-        """Record what is wrong with several parameters, but not with those that are wrong by themselves."""
+        """Add problems of several parameters together, unless one of them is wrong by itself."""
 
     @abstractmethod
     def histogram(self) -> ContributionHistogram:
@@ -190,6 +190,7 @@ class LogNormalSizes(Generator):
     """The same seed gives the same distribution."""
 
     def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+        """Add a problem if sizes would exceed `MAX_SIZE` or there would be too many distinct ones."""
         if "log_mean" in wrong or "log_sigma" in wrong:
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
@@ -200,7 +201,7 @@ class LogNormalSizes(Generator):
             problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
     def _expected_distinct_sizes(self) -> float:
-        """Return the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
+        """Compute the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
         mean, sigma, users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
         if sigma == 0.0:
             return 1.0
@@ -252,13 +253,14 @@ class TwoGroups(Generator):
     heavy_rows: int = public.number(1_000, "Rows of a heavy user", (1, MAX_SIZE), name="heavy_rows")
 
     def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+        """Add a problem if heavy users do not have more rows than light ones."""
         are_valid = "light_rows" not in wrong and "heavy_rows" not in wrong
         if are_valid and self.heavy_rows <= self.light_rows:
             numbers = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
             problems.add(f"heavy_rows must be above light_rows; got {numbers}")
 
     def histogram(self) -> ContributionHistogram:
-        """Return the two sizes and their users."""
+        """Build the histogram of the two sizes; nothing is drawn."""
         users = np.array([self.light_users, self.heavy_users])
         return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users)
 
@@ -357,7 +359,7 @@ SAMPLES: Mapping[str, Sample] = MappingProxyType({sample.key: sample for sample 
 
 
 def load(key: str) -> Dataset:
-    """Read one sample.
+    """Read a sample as a public dataset.
 
     Args:
         key: A key of `SAMPLES`.

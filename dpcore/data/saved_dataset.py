@@ -54,7 +54,7 @@ class SavedDataset:
 
 
 def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
-    """Write the dataset as JSON, smaller facets first, while there is room.
+    """Convert the dataset to JSON, smaller facets first, while there is room.
 
     Args:
         dataset: The data.
@@ -81,6 +81,7 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
 
 
 def _bytes(facet: Any) -> int:
+    """Return the number of bytes of the arrays of a facet."""
     return sum(value.nbytes for f in fields(facet) if isinstance(value := getattr(facet, f.name), np.ndarray))
 
 
@@ -97,6 +98,7 @@ def _fits(facet: Any) -> bool:
 
 
 def _content(dataset: Dataset) -> dict[str, Any]:
+    """Convert a dataset to a JSON object, with long texts cut."""
     facets = {name: getattr(dataset, name) for name in _FACETS}
     content = {
         "name": dataset.name,
@@ -118,6 +120,7 @@ def _content(dataset: Dataset) -> dict[str, Any]:
 
 
 def _read_mechanism(node: JsonValue) -> str | None:
+    """Read the name of a mechanism; None, with a problem, if it is none."""
     mechanism = node.get_text(80)
     if mechanism is not None and not is_mechanism(mechanism):
         node.refuse("a mechanism is named in letters, digits, blanks and hyphens")
@@ -125,6 +128,7 @@ def _read_mechanism(node: JsonValue) -> str | None:
 
 
 def _read_integers(node: JsonValue, largest: int = MAX_SIZE) -> IntArray | None:
+    """Read an array of integers from 0 to the largest; None, with a problem, if it is no array."""
     array = node.get_array("int64")
     if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= largest:
         node.refuse(f"these must be whole numbers from 0 to {largest:,}")
@@ -132,11 +136,13 @@ def _read_integers(node: JsonValue, largest: int = MAX_SIZE) -> IntArray | None:
 
 
 def _read_codes(node: JsonValue) -> IntArray | None:
+    """Read an array of codes, below `MAX_VALUES`."""
     # Arrays have an entry for every code up to the largest, so a huge code would take all memory.
     return _read_integers(node, MAX_VALUES - 1)
 
 
 def _read_feature(node: JsonValue) -> Feature | None:
+    """Read a feature: its column, kind, reference and levels; None, with a problem, if it is none."""
     entries = node.get_entries(3 + MAX_LEVELS) or []
     if len(entries) < 3:
         node.refuse("a feature is a column, its kind, a reference level and further levels")
@@ -207,6 +213,7 @@ def from_json(node: JsonValue) -> Dataset | None:
 
 
 def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
+    """Read a histogram from its sizes and users; None, with problems, if it is none."""
     members = node.get_members(["sizes", "users"])
     if members is None:
         return None
@@ -227,7 +234,7 @@ def compute_seal(account: str, digest: str, design: Mapping[str, Any] | None) ->
 def table_to_json(
     content: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Return a table that belongs to one page as JSON.
+    """Convert a table that belongs to one page to a JSON object.
 
     Args:
         content: The data, from `dpcore.data.saved_dataset.to_json`.

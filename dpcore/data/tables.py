@@ -78,7 +78,7 @@ class FileLayout:
 
     @classmethod
     def by_name(cls, name: str) -> FileLayout:
-        """Return the usual layout of a file of this name, which has not been read yet."""
+        """Build the usual layout of a file of this name, which has not been read yet."""
         ending = "." + name.lower().rpartition(".")[2]
         return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ",")
 
@@ -214,7 +214,7 @@ def join_tables(tables: list[Table]) -> Table:
 
 
 def join_times(tables: Sequence[Table]) -> dict[str, str]:
-    """Return the columns of durations, dates or times of all tables."""
+    """Return the kind of time of all columns of durations, dates or times of all tables, by name."""
     return {column: time_type for table in tables for column, time_type in table.times.items()}
 
 
@@ -285,11 +285,12 @@ def _pattern(point: str) -> str:
 
 
 def _is(cells: str, pattern: str) -> str:
+    """Return the SQL condition that cells match a pattern completely."""
     return f"regexp_full_match({cells}, '{pattern.replace(chr(39), chr(39) * 2)}')"
 
 
 def _as_double(cells: str) -> str:
-    """Return the SQL of a cast in which numbers beyond float64, of either sign, become positive infinity."""
+    """Return the SQL of cells as float64; numbers beyond it, of either sign, become infinity, and text null."""
     number = f"TRY_CAST({cells} AS DOUBLE)"
     return f"CASE WHEN isinf({number}) THEN 'inf'::DOUBLE ELSE {number} END"
 
@@ -301,7 +302,7 @@ def _without_spaces(cells: str) -> str:
 
 
 def _plain_number(cells: str, point: str) -> str:
-    """Return the SQL of cells with ``point`` as decimal mark without the other mark, and with a point."""
+    """Return the SQL of cells with a decimal point, converted from the decimal mark ``point`` and without the other."""
     return f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
 
 
@@ -330,7 +331,7 @@ def settle_marks(
     delimiter: str,
     is_integer: bool = False,
 ) -> Marks:
-    """Determine the marks of a column for all its cells, by one or two queries.
+    """Determine the decimal and thousands marks of a column for all its cells, by one or two queries.
 
     A cell such as 1,5 or 1.234,5 or 1.234.567 decides. If all cells are like 1,234, the delimiter decides if it can (a
     comma-separated file has no unquoted decimal commas), with a note; else the column is refused. Points as in 1.234
@@ -354,6 +355,7 @@ def settle_marks(
     exists = ask({f"only{m}": only[m] for m in ".,"} | {f"group{m}": group[m] for m in ".,"})
 
     def locate(mark: str) -> str:
+        """Return the location of the first cell that needs this decimal mark or may have it."""
         return f"{find_place(f'{only[mark]} OR {group[mark]}')}, column {shorten(column)}"
 
     point, problem, note = _decide_mark(exists, locate, column, delimiter, is_integer)
@@ -382,7 +384,7 @@ def read_cell_sql(cell: str, first_mark: str) -> str:
 def _decide_mark(
     exists: Mapping[str, bool], locate: Callable[[str], str], column: str, delimiter: str, is_integer: bool
 ) -> tuple[str, InputProblem | None, str]:
-    """Decide the decimal mark; return it with a problem or None, and a note or an empty text."""
+    """Decide the decimal mark; return it, a problem or None, and a note, which is empty for none."""
     if exists["only."] and exists["only,"]:
         message = "numbers with decimal points and with decimal commas stand in one column"
         return ".", InputProblem(message, locate(","), "Write all in one way"), ""
@@ -436,7 +438,7 @@ def _memory() -> duckdb.DuckDBPyConnection:
 def read_numbers(
     table: Table, column: str, max_rows: int | None = None, *, is_integer: bool = False
 ) -> Numbers:
-    """Read a column of text as numbers, with the marks of `settle_marks`.
+    """Read the first cells or all of a text column as numbers, with the marks of `settle_marks`.
 
     Args:
         table: The table.
@@ -451,11 +453,13 @@ def read_numbers(
         connection.register("cells", pa.table({"x": pa.array(cells, pa.string(), from_pandas=True)}))
 
         def ask(masks: Mapping[str, str]) -> dict[str, bool]:
+            """Return by name whether each SQL mask is true in any cell."""
             anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
             (row,) = connection.execute(f"SELECT {anywhere} FROM cells").fetchall()
             return dict(zip(masks, map(bool, row), strict=True))
 
         def find_place(mask: str) -> str:
+            """Return the location of the first row for which an SQL mask is true."""
             rows = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
             ((row,),) = connection.execute(f"SELECT n FROM ({rows}) WHERE bad LIMIT 1").fetchall()
             return table.describe_row(int(row))

@@ -33,7 +33,7 @@ SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the
 
 
 def _read_numbers(values: object, name: str, problems: Problems) -> FloatArray:
-    """Read a one-dimensional array of finite numbers; with a problem, return no entries."""
+    """Read a one-dimensional array of finite numbers; with a problem, which is added, return no entries."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -50,7 +50,7 @@ def _read_numbers(values: object, name: str, problems: Problems) -> FloatArray:
 
 
 def _read_table(values: object, users: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
-    """Read totals and users as arrays of equal length; add problems."""
+    """Read totals and numbers of users as arrays, of equal length unless a problem is added."""
     value_array = _read_numbers(values, "values", problems)
     user_counts = _read_numbers(users, "users", problems)
     if np.any((user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))):
@@ -134,7 +134,7 @@ class Amounts(ByDigest):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content, hexadecimal. Computed from the data: as private as they are."""
+        """Return the SHA-256 of the content, hexadecimal. It comes from the data, so it is as private as they are."""
         content = hashlib.sha256(b"amounts/1")
         content.update(self.values.tobytes())
         content.update(self.users.tobytes())
@@ -158,14 +158,17 @@ class Amounts(ByDigest):
     # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
     @cached_property
     def _users_from(self) -> FloatArray:
+        """Return the number of users from each distinct total on, and 0 behind the last, float64."""
         return suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _sum_from(self) -> FloatArray:
+        """Return the sum of totals from each distinct total on, and 0 behind the last, float64."""
         return suffix_sums(self.values * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
+        """Return the excess over each distinct total, see `excess`, and 0 behind the last."""
         return excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
@@ -205,7 +208,7 @@ class Amounts(ByDigest):
 
 
 def user_starts(values: Values) -> IntArray:
-    """Return the first row of each user, shape (num_users,)."""
+    """Return the index of the first row of each user, shape (num_users,)."""
     return np.flatnonzero(np.concatenate(([True], np.diff(values.user_codes) > 0)))
 
 
@@ -269,6 +272,7 @@ def has_totals(dataset: Dataset) -> bool:
 
 
 def _totals_of(dataset: Dataset) -> FloatArray | None:
+    """Return the total of each user, with values clamped to `LARGEST_CELL`; None without totals or values."""
     if not has_totals(dataset):
         return None
     if dataset.totals is not None and dataset.totals.column:
@@ -279,7 +283,7 @@ def _totals_of(dataset: Dataset) -> FloatArray | None:
 
 
 def amounts_of(dataset: Dataset) -> UserAmounts:
-    """Return the amounts of a dataset, which was counted before."""
+    """Return the amounts that a private selection reads from a dataset, which was counted before."""
     amounts = UserAmounts(
         dataset.histogram, _totals_of(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
         name=dataset.name,
@@ -292,7 +296,7 @@ def amounts_of(dataset: Dataset) -> UserAmounts:
 
 
 def columns_of(dataset: Dataset) -> dict[str, Any]:
-    """Return the columns of a dataset by role: ``user``, ``value``, ``group``."""
+    """Return the columns of a dataset by role: ``user``, ``value``, ``group``; None or empty for none."""
     value = dataset.value_column or None
     if dataset.totals is not None and dataset.totals.column:
         value = dataset.totals.column
@@ -307,7 +311,7 @@ def build_dummy_dataset(
     contribution: Contribution,
     amounts: UserAmounts | None = None,
 ) -> Dataset:
-    """Build a dummy dataset of three users with these columns, and with the data's file name and layout."""
+    """Build a made-up dataset of three users with these columns, and with the data's file name and layout."""
     value, group, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
     totals = Totals.of_contributions(histogram)

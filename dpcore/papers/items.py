@@ -24,7 +24,7 @@ FIGURES: tuple[PaperFigure, ...] = tuple(figure for module in _MODULES for figur
 
 
 def find_figure(key: str) -> PaperFigure:
-    """Return the figure with this key.
+    """Return the figure of the papers with this key.
 
     Raises:
         KeyError: There is none.
@@ -62,7 +62,7 @@ class Item:
 
     @property
     def state(self) -> str:
-        """Return the state of the item as text."""
+        """Return in words whether the item is on a page, and whether it differs from the paper."""
         if self.first_place is None:
             return "not on a page"
         return "there" if self.differs == EMPTY else "there, with a difference"
@@ -91,7 +91,7 @@ def load_content() -> dict[str, Any]:
 
 @functools.cache
 def list_papers() -> tuple[Paper, ...]:
-    """List the four papers."""
+    """List the four papers with their items."""
     return tuple(
         Paper(paper["title"], paper["introduction"], tuple(Item(**item) for item in paper["items"]))
         for paper in load_content()["papers"]

@@ -88,7 +88,7 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
 
 
 def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
-    """List decimals of two digits from 80 to 100 % of the target, the largest first; then longer ones."""
+    """Yield decimals of two digits from 100 down to 80 % of the target, then of three and four digits."""
     if target > 0:
         for digits in (2, 3, 4):
             step = Decimal(1).scaleb(target.adjusted() - digits + 1)
@@ -97,7 +97,7 @@ def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
 
 
 def find_release_share(total: float, ledger: Ledger, neighbours: Neighbours) -> float:
-    """Return what is left of a total epsilon for a release that adds or removes one user; 0 if nothing is.
+    """Compute what is left of a total epsilon for a release that adds or removes one user; 0 if nothing is.
 
     ``neighbours`` is the relation of the selection whose result the release uses, which the ledger has.
     """
@@ -106,13 +106,13 @@ def find_release_share(total: float, ledger: Ledger, neighbours: Neighbours) -> 
 
 
 def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:
-    """Return how often a release for neighbours that add or remove one user counts beside these."""
+    """Return how often a release for neighbours that add or remove one user counts beside these: 1 or 2."""
     relations = {neighbours, *(release.neighbours for release in ledger.releases)}
     return 1 if relations == {_ADDED} else 2
 
 
 def find_remainder(total: float, ledger: Ledger, steps: int) -> Fraction:
-    """Return what the ledger leaves of a total epsilon, exactly; below 0 if it has more."""
+    """Compute exactly what the ledger leaves of a total epsilon; below 0 if it has spent more."""
     spent = (
         (steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon) for facts in ledger.releases
     )
@@ -120,7 +120,7 @@ def find_remainder(total: float, ledger: Ledger, steps: int) -> Fraction:
 
 
 def round_down(exact: Fraction) -> float:
-    """Return the largest decimal of six digits whose float64 is at most this number; 0 for numbers of at most 0."""
+    """Round down to a decimal of six digits whose float64 is at most this number; numbers of at most 0 become 0."""
     if exact <= 0:
         return 0.0
     decimal = Decimal(exact.numerator) / Decimal(exact.denominator)

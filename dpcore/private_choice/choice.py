@@ -72,7 +72,7 @@ class Prior:
             problems.between(*FACTOR_RANGE, factor=self.factor)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
-        """Log of the weight of each candidate, up to a constant: the density times its share of the log axis."""
+        """Compute the log weight of each candidate, up to a constant: log density plus log share of the log axis."""
         logs = np.log(candidates)
         width = np.gradient(logs) if logs.size > 1 else np.ones(1)
         return np.asarray(-0.5 * ((logs - math.log(self.guess)) / math.log(self.factor)) ** 2 + np.log(width))
@@ -103,12 +103,12 @@ class SmallFirst:
             problems.between(1e-6, 4.0, power=self.power)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
-        """Return the log of the weight of each candidate, up to a constant."""
+        """Compute the log weight of each candidate, up to a constant."""
         return np.asarray(-self.power * np.log(candidates))
 
 
 def build_grid(largest: int, is_integer: bool) -> FloatArray:
-    """Return the public grid: fine up to a limit, then geometric, up to a public maximum.
+    """Build the public grid of candidates: fine up to a limit, then geometric, up to a public maximum.
 
     Args:
         largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
@@ -168,12 +168,12 @@ class ChoiceProblem:
 
     @cached_property
     def candidates(self) -> FloatArray:
-        """Return the public grid."""
+        """Return the public grid of candidates, in rows (or units) per user."""
         return build_grid(int(self.largest), self.condition.is_integer)
 
     @cached_property
     def bounds(self) -> FloatArray:
-        """Return the candidates: the grid in the unit of the bounded amount."""
+        """Return the candidates in the unit of the bounded amount, to 12 digits."""
         if self.unit == 1.0:
             return self.candidates
         # 3 units of 0.1 are 0.3, not 0.30000000000000004.
@@ -181,24 +181,24 @@ class ChoiceProblem:
 
     @property
     def sensitivity(self) -> int:
-        """Return D: steps by which one user can move a distance."""
+        """Return D, the most steps by which one user can move a distance."""
         return self.condition.sensitivity(self.neighbours)
 
     @cached_property
     def log_prior(self) -> FloatArray:
-        """Return the log prior weights, the largest 0."""
+        """Return the log prior weight of each candidate, the largest 0."""
         if self.prior is None:
             return np.zeros(self.candidates.size)
         log_weights = self.prior.log_weights(self.candidates)
         return np.asarray(log_weights - log_weights.max())
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
-        """Return d_j in steps of 1 / `scores.RESOLUTION` user; computed from private data."""
+        """Compute d_j of each candidate, in steps of 1 / `scores.RESOLUTION` user, from private data."""
         check_users(histogram)
         return np.asarray(compute_distances(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
-        """Return the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
+        """Compute the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
         return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
@@ -208,7 +208,7 @@ def compute_distances(
     epsilons: npt.NDArray[np.float64],
     scales: Sequence[float] = (1.0,),
 ) -> IntArray:
-    """Return the distances at budgets of shape (e,) and with every user so many times there, shape (n, e or 1, c).
+    """Compute the distances at budgets of shape (e,), with every user so many times there, shape (n, e or 1, c).
 
     There is a line for each budget only if the target depends on it, for a sum.
     """
@@ -223,7 +223,7 @@ def compute_distances(
 def compute_probabilities(
     problem: ChoiceProblem, histogram: ContributionHistogram, epsilons: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Return the probability of every candidate, in closed form; computed from private data.
+    """Compute the probability of every candidate in closed form, from private data.
 
     Args:
         problem: The question.
@@ -242,19 +242,19 @@ def compute_probabilities(
 def logits(
     problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
 ) -> FloatArray:
-    """Return the log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
+    """Compute the log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
     slope = epsilons[..., None] / (2.0 * problem.sensitivity)
     return np.asarray(problem.log_prior - slope * distances.astype(np.float64))
 
 
 def log_softmax(values: FloatArray) -> FloatArray:
-    """Normalised in log space over the last axis: only differences from the largest are exponentiated."""
+    """Compute the normalised log probabilities over the last axis, without overflow."""
     shifted = values - values.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
 def softmax(values: FloatArray) -> FloatArray:
-    """Return the probabilities over the last axis."""
+    """Compute the probabilities over the last axis from log weights."""
     return np.asarray(np.exp(log_softmax(values)))
 
 
@@ -291,6 +291,7 @@ def choose(
     """
 
     def facts(epsilon: float) -> ReleaseFacts:
+        """Return the guarantee of a draw at this epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
     note = None if charge is None else lambda epsilon, _: charge(facts(epsilon))
@@ -300,7 +301,7 @@ def choose(
 
 
 def format_choice(choice: PrivateChoice) -> str:
-    """Return the chosen number for a person: whole numbers with separators, eighths with up to three decimals."""
+    """Format the chosen number for a person: by its unit, or with separators and up to three decimals."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")
@@ -335,7 +336,7 @@ class ChoiceRegret:
 def compute_regrets(
     condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
 ) -> FloatArray:
-    """Return the regret of every bound, shape (c,)."""
+    """Compute the regret of every bound, shape (c,); for a quantile of the sizes its rank error."""
     errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
@@ -350,7 +351,7 @@ def summarise_regret(
     epsilons: npt.ArrayLike | None = None,
     scales: npt.ArrayLike = 1.0,
 ) -> ChoiceRegret:
-    """Return the mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
+    """Compute mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
 
     Args:
         problem: The question.
@@ -383,7 +384,7 @@ def summarise_regret(
 
 
 def forecast(problem: ChoiceProblem, rows: int | None = None, users: Sequence[int] = USERS) -> FloatArray:
-    """Return what a selection costs if nothing is known but roughly how many users there are.
+    """Compute what a selection costs if nothing is known but roughly how many users there are.
 
     It reads public samples alone, so that it says nothing of private data.
 

@@ -42,13 +42,13 @@ class ChoiceCost:
 
 
 def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
-    """Return the exact cost of the direct choice."""
+    """Compute the exact cost of the direct choice."""
     costs = choice.summarise_regret(problem, histogram)
     return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]))
 
 
 def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
-    """Return the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
+    """Compute the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILONS, 61))
 
 
@@ -89,7 +89,7 @@ def simulate_bounds(
 def simulate_noise(
     noise: CopyNoise, scale: float, shape: tuple[int, ...], generator: np.random.Generator
 ) -> IntArray:
-    """Draw whole noise by NumPy, for simulation only.
+    """Draw integer noise of a shape by NumPy, for simulation only.
 
     Discrete Laplace is the difference of two geometric numbers. Discrete Gaussian is drawn by inverting its
     distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
@@ -109,7 +109,7 @@ def simulate_noise(
 def simulate_cost(
     parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = RUNS
 ) -> ChoiceCost:
-    """Return the simulated cost of choosing on a private copy."""
+    """Simulate the cost of choosing on a private copy."""
     condition = parameters.condition
     bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
     finite = bounds[np.isfinite(bounds)]
@@ -151,7 +151,7 @@ class PrivateSolution:
 
 
 def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
-    """Return what either way costs; a total epsilon is divided first.
+    """Compute what either way of choosing costs; a total epsilon is divided first.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.

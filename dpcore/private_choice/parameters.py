@@ -73,12 +73,12 @@ class Relation(Option):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Return the relation itself."""
+        """Return the neighbouring relation that the option stands for."""
         return Neighbours.REPLACE_USER if self is Relation.REPLACE else Neighbours.ADD_OR_REMOVE_USER
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
-    """Return what holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
+    """Return the assumed share of variance between users, by its field; it is the same for all data."""
     return {"user_share": ASSUMED_SHARE}
 
 
@@ -200,6 +200,7 @@ class PrivateParameters(Parameters):
     """The probability that ε does not hold. Well below 1 / (number of users)."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Add problems of several parameters together: a guess without its factor, or a mean without variance."""
         problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.quantile})
         if (self.guess is None) != (self.guess_factor is None):
             problems.add("a guess goes with a factor that says how good it is")
@@ -210,7 +211,7 @@ class PrivateParameters(Parameters):
                 CapMean(self.trade_off)
 
     def divide(self, ledger: Ledger | None = None) -> PrivateParameters:
-        """Return the same question with an epsilon of its own for the choice and for the release.
+        """Return the parameters with separate epsilons of choice and release; unchanged if there is no total.
 
         Args:
             ledger: What was released from the data before; it takes from the total.
@@ -238,13 +239,13 @@ class PrivateParameters(Parameters):
 
     @property
     def price(self) -> float:
-        """Mean size of the noise of a sum per unit of its bound, in users: so many lie above the best bound."""
+        """Return the mean noise of a sum per unit of its bound, in users: so many lie above the best bound."""
         noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
         return float(noise.mean_magnitude(1.0))
 
     @property
     def condition(self) -> Condition:
-        """Return the condition that the best number fulfils."""
+        """Build the condition that the best number fulfils."""
         if self.purpose is BoundPurpose.SUM:
             return RankedSum(self.price, self.margin)
         if self.purpose is BoundPurpose.QUANTILE:
@@ -256,7 +257,7 @@ class PrivateParameters(Parameters):
 
     @property
     def setting(self) -> ReleaseSetting | None:
-        """Return the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
+        """Build the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
         relation, rho = self.relation.neighbours, self.user_share
         if self.purpose is BoundPurpose.QUANTILE:
             return None
@@ -269,7 +270,7 @@ class PrivateParameters(Parameters):
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
-        """Return the question of a draw of the bound of a release, or None if no draw aims at that bound.
+        """Build the parameters of a draw of the bound of a release; None if no draw aims at that bound.
 
         Numbers that were read off values do not enter: the worst case of their variance takes their place, and what is
         usually assumed of users. Users who differ count for the mean of a table, not for that of a population. If
@@ -296,7 +297,7 @@ class PrivateParameters(Parameters):
 
     @property
     def choice(self) -> ChoiceProblem:
-        """Return the direct choice."""
+        """Build the problem of the direct choice, with its prior."""
         prior: Prior | SmallFirst | None = None
         if self.guess is not None and self.guess_factor is not None:
             prior = Prior(self.guess, self.guess_factor)
@@ -309,7 +310,7 @@ class PrivateParameters(Parameters):
 
     @property
     def copy(self) -> PrivateCopyParameters:
-        """Return the private copy."""
+        """Build the settings of the private copy."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
         return PrivateCopyParameters(

@@ -79,7 +79,7 @@ class PublicBins:
 
     @cached_property
     def representative(self) -> IntArray:
-        """Return the size that stands for all users of a bin after release, shape (k,): its geometric middle, rounded.
+        """Return the size that stands for a bin's users after release, shape (k,): its geometric middle, rounded.
 
         It must not depend on the data. The geometric middle sqrt(lower upper) is the exact mean of sizes in a
         bin where users fall off as size^(-3/2), between log-uniform (size^-1) and Zipf (size^-2), as
@@ -91,7 +91,7 @@ class PublicBins:
         return read_only(midpoints.astype(np.int64))
 
     def count_users(self, histogram: ContributionHistogram) -> IntArray:
-        """Return the users per bin, shape (k,), zeros included; as private as the histogram.
+        """Count the users in each bin, shape (k,), zeros included; as private as the histogram.
 
         Raises:
             InvalidInput: More users in all than 64 bits count.
@@ -139,7 +139,7 @@ law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
 def fit_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
-    """Return whole, non-negative users per bin, from light to heavy.
+    """Fit whole, non-negative users per bin, from light to heavy, to released counts.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
     four others on Online Retail's lines / invoices / customers per product, default bins, 400 simulated copies
@@ -183,14 +183,14 @@ def fit_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntAr
 
 
 def count_from_tails(tails: FloatArray) -> IntArray:
-    """Return whole users per bin of tail counts, at least 0."""
+    """Convert tail counts to whole users per bin, at least 0 if the tails fall."""
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
     rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
     return np.asarray(rounded - np.append(rounded[1:], 0))
 
 
 def compute_phantom_limits(bins: int, noise: NoiseShape) -> FloatArray:
-    """Return how large a tail count must be for its noise alone to be that large with at most `PHANTOM_CHANCE`.
+    """Compute how large noise alone makes a tail count with a chance of `PHANTOM_CHANCE` at most.
 
     The last of ``bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
 
@@ -202,12 +202,12 @@ def compute_phantom_limits(bins: int, noise: NoiseShape) -> FloatArray:
 
 
 def sum_tails(counts: FloatArray) -> FloatArray:
-    """Return the users in this bin or a later one, for every bin."""
+    """Sum the users in each bin and all later ones."""
     return np.asarray(np.cumsum(counts[::-1])[::-1])
 
 
 def fit_falling_tails(tails: FloatArray) -> FloatArray:
-    """Return the non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
+    """Fit the non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
 
     The last of k tail counts has the noise of one bin, the first that of k: weights 1, ..., 1 / k.
 
@@ -221,7 +221,7 @@ def fit_falling_tails(tails: FloatArray) -> FloatArray:
 
 
 def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
-    """Tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
+    """Compute tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
     fitted = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
     first = int(fitted[-1]) if fitted.size else 0
     exponent = EXPONENTS[0]
@@ -292,7 +292,7 @@ class PrivateCopyParameters:
 
     @property
     def scale(self) -> float:
-        """Return b of the discrete Laplace noise or sigma of the discrete Gaussian noise, in users; draws nothing."""
+        """Return b of discrete Laplace noise or sigma of discrete Gaussian noise, in users; nothing is drawn."""
         if self.delta is None:
             return mechanisms.find_laplace_scale(self.sensitivity, self.epsilon_choice)
         return mechanisms.find_gaussian_scale(self.sensitivity, self.epsilon_choice, self.delta)
@@ -304,7 +304,7 @@ class PrivateCopyParameters:
 
 
 def noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
-    """Return the variance and tails of whole noise of this scale.
+    """Compute the variance and tails of integer noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
         Gaussian at most sigma^2 (corollary 9).
@@ -348,7 +348,7 @@ class PrivateCopy:
         )
 
     def to_dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
-        """Return the copy as data, labelled as a DP release and holding a histogram only.
+        """Convert the copy to a dataset with a histogram only, labelled as a DP release.
 
         Args:
             name: Public: what the person calls the data (a file's name), not something computed from them.
@@ -387,6 +387,7 @@ def release_histogram(
     """
 
     def facts(epsilon: float, delta: float) -> ReleaseFacts:
+        """Return the guarantee of a copy with this epsilon and delta."""
         return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
 
     counts = parameters.bins.count_users(histogram)
@@ -411,7 +412,7 @@ def add_noise(
 
 
 def build_histogram(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
-    """Return the users per bin as a histogram over representative sizes, or None if there are none."""
+    """Build a histogram over representative sizes from the users per bin; None if there are none."""
     occupied = users > 0
     if not np.any(occupied):
         return None

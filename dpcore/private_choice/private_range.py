@@ -137,17 +137,17 @@ class RangeProblem:
 
     @property
     def anchor(self) -> float | None:
-        """Return what candidates are distances from, or None if it is drawn."""
+        """Return the value that candidates are distances from: the known L or centre; None if the centre is drawn."""
         return self.centre if self.lower is None else self.lower
 
     @property
     def num_ends(self) -> int:
-        """Return the ends that are drawn by themselves: U alone, both, or 1 for one half-width."""
+        """Return the number of draws of ends: 2 if L and U are drawn apart, 1 for U alone or one half-width."""
         return 2 if self.centre is not None else 1
 
     @property
     def epsilon_of_end(self) -> float:
-        """Epsilon of each draw of an end: the whole of it where users are added or removed."""
+        """Return the epsilon of each draw of an end."""
         if self.anchor is None:
             # Never above the rest: 3/4 of it may have been rounded up.
             return math.nextafter((1.0 - FOR_CENTRE) * self.epsilon, 0.0)
@@ -156,17 +156,17 @@ class RangeProblem:
 
     @property
     def epsilon_of_centre(self) -> float:
-        """Return epsilon of the draw of the centre, if it is drawn."""
+        """Return the epsilon of the draw of the centre, if it is drawn."""
         return FOR_CENTRE * self.epsilon
 
     @property
     def centre_sensitivity(self) -> int:
-        """Return the steps by which one user can move a score of the centre."""
+        """Return the most steps by which one user can move a score of the centre."""
         return RESOLUTION // 2 if self.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
 
     @property
     def target(self) -> float:
-        """Return tau, in users."""
+        """Return tau, the public target of the tail sums, in users."""
         release_users = 2.0 if self.clamps_users else 1.0
         return release_users / self.epsilon_release + MARGIN / self.epsilon_of_end
 
@@ -186,23 +186,24 @@ class RangeProblem:
 
     @property
     def _beyond(self) -> float:
+        """Return the share of the users who are taken to lie beyond an end."""
         return 0.25 if self.num_ends == 2 else 1.0
 
     @property
     def users_needed(self) -> float:
-        """About how many users it takes for a draw to be of use."""
+        """Return about how many users it takes for a draw to be of use."""
         needed = self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end
         return needed / self._beyond
 
     @property
     def power(self) -> float:
-        """p of the weights w^-p: the larger, the more users there are to outvote them; the least without a guess."""
+        """Return p of the weights w^-p: the more users there are to outvote them, the larger; least without a guess."""
         lowest, highest = POWERS
         return min(max(lowest + 0.5 * ((self.signal_ratio or 1.0) - 1.0), lowest), highest)
 
     @cached_property
     def grid(self) -> FloatArray:
-        """Public distances from the centre, ascending, in four digits, in the values' unit, shape (c,)."""
+        """Return the public distances from the centre, ascending, in four digits, in the values' unit, shape (c,)."""
         steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
         inside = [float(f"{width:.3e}") for width in np.geomspace(self.unit, self.largest, steps + 1)[1:-1]]
         return np.unique(np.clip([self.unit, *inside, self.largest], self.unit, self.largest))
@@ -240,12 +241,12 @@ class RangeProblem:
         return low_fits and upper in self.ends(self.anchor)
 
     def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
-        """Return the log chances of an end up to a constant, shape (c,); ``query`` from `sum_tails`."""
+        """Compute the log chances of an end up to a constant, shape (c,); ``query`` from `sum_tails`."""
         distances = interval_distance(*query, to_steps(Fraction(self.target)))
         return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * distances)
 
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
-        """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `sum_tails`."""
+        """Compute the scores of an end in steps: minus the distances, plus the weights; ``query`` from `sum_tails`."""
         distances = interval_distance(*query, to_steps(Fraction(self.target)))
         return add_prior(distances, self.log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
@@ -253,7 +254,7 @@ class RangeProblem:
 def sum_tails(
     values: Values | None, ends: FloatArray, max_contributions: int = 1
 ) -> tuple[IntArray, IntArray]:
-    """Q(U) and Q(U-) in steps: what rows above, and at or above, each of the ends weigh; computed from private data.
+    """Compute Q(U) and Q(U-) in steps: what rows above, and at or above, each end weigh; from private data.
 
     Args:
         values: Values of every row, sorted by user; None for data without anybody in them.
@@ -281,13 +282,13 @@ def sum_tails(
 
 
 def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
-    """Sum of ``adds`` over rows whose place is beyond each candidate's; whole numbers below 2^53, exact."""
+    """Sum ``adds`` over the rows whose index is beyond each candidate's; exact, as they are whole and below 2^53."""
     sums = np.bincount(index, weights=adds.astype(np.float64), minlength=number + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
 def scale_deviations(values: Values, centre: float, max_contributions: int) -> Values:
-    """Return one row per user: the centre plus min(h, s) / h times the distance of their mean from it.
+    """Replace the rows of each user by one: the centre plus min(h, s) / h times their mean's distance from it.
 
     Args:
         values: Values of every row, sorted by user.
@@ -303,14 +304,14 @@ def scale_deviations(values: Values, centre: float, max_contributions: int) -> V
 
 
 def mirror(values: Values | None) -> Values | None:
-    """Return the same rows with their signs changed: what L is for them, U is for these."""
+    """Return the values with their signs changed, so that L is found as U; None for None."""
     return None if values is None else replace(values, values=-values.values)
 
 
 def list_tails(
     problem: RangeProblem, values: Values | None, anchor: float
 ) -> tuple[tuple[IntArray, IntArray], ...]:
-    """Return the `sum_tails` for the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    """Compute the `sum_tails` of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
     cap = int(problem.max_contributions)
     if problem.clamps_users:
         values, cap = None if values is None else scale_deviations(values, anchor, cap), 1
@@ -324,12 +325,12 @@ def list_tails(
 
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
-    """Return the scores of the draws beside an anchor, in the order of `list_queries`."""
+    """Compute the scores of the draws beside an anchor, in the order of `list_tails`."""
     return tuple(problem.scores(query, anchor) for query in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
-    """Return the scores of the candidates for the centre: minus the distance of 0 from (share above) - 1/2, in steps.
+    """Compute the scores of centres: minus the distance of 0 from (share above) - 1/2, plus weights, in steps.
 
     A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
     """

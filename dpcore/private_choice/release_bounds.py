@@ -90,7 +90,7 @@ class SelectionRequest:
 
     @classmethod
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
-        """Return the direct choice of *Choose privately*; of a total, what the ledger leaves is divided."""
+        """Build the request of the direct choice of *Choose privately*; a total is divided after the ledger."""
         total_epsilon = parameters.epsilon if parameters.is_total_epsilon else None
         divided = parameters.divide(ledger)
         release = divided.epsilon, divided.release_delta, divided.setting
@@ -98,7 +98,7 @@ class SelectionRequest:
 
     @classmethod
     def from_pair_problem(cls, problem: PrivatePairProblem) -> SelectionRequest:
-        """Return the selection of a pair of bounds per group."""
+        """Build the request for a pair of bounds per group."""
         return cls(NumberPair.PAIR, problem, problem.parameters.epsilon, problem.parameters.delta)
 
     @property
@@ -108,7 +108,7 @@ class SelectionRequest:
 
     @property
     def release_facts(self) -> ReleaseFacts:
-        """Return the guarantee of the release, which is for neighbours that add or remove one user in every library."""
+        """Return the guarantee of the release, for neighbours that add or remove one user in every library."""
         return ReleaseFacts(self.epsilon, self.delta or 0.0, Neighbours.ADD_OR_REMOVE_USER, "release")
 
     def describe_budget(self) -> str:
@@ -131,6 +131,7 @@ def _build_request(
     unit: float = 1.0,
     rows: int | None = None,
 ) -> SelectionRequest:
+    """Build the request for a bound on another page, for neighbours that add or remove one user."""
     # Users come or go, as in all releases that ask for such a bound.
     problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit)
     return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, rows)
@@ -142,7 +143,7 @@ def request_quantile_bound(
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> SelectionRequest | None:
-    """Return the request for a quantile's bound, by what is best from counts; None for public counts, which need none.
+    """Build the request for a quantile's bound, by what is best from counts; None for public counts, which need none.
 
     Raises:
         InvalidInput: A parameter is out of its range, or one row per user is best whatever the data.
@@ -162,7 +163,7 @@ def request_learner_bound(
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> SelectionRequest:
-    """Return the draw of a learner's cap, with twice the share of rows cut for the bias.
+    """Build the request for a learner's cap, with twice the share of rows cut for the bias.
 
     Measured over four samples, as they are and with 30 times the users, and five settings of each: the cap that the
     draw aims at errs by Amin et al.'s bound 1.06 times as much as the best one in the geometric mean, at most 1.39;
@@ -192,7 +193,7 @@ def request_learner_bound(
 def request_total_bound(
     setting: ReleaseSetting, largest_total: float, epsilon_choice: float, margin: float = 0.0
 ) -> SelectionRequest:
-    """Return the draw of the bound on a total, in units that are a power of ten.
+    """Build the request for the bound on a total, in units that are a power of ten.
 
     Args:
         setting: Of the release; its noise decides the price of a bound.
@@ -221,7 +222,7 @@ def request_total_bound(
 
 
 def count_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
-    """Return each total in units, rounded up by itself: at least 1, and one more than ``largest`` if it is larger.
+    """Convert totals to a histogram of units, each rounded up: at least 1, at most one more than ``largest``.
 
     0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
     """

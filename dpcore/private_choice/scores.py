@@ -72,12 +72,12 @@ MAX_DISTANCE = 2**61
 
 
 def to_steps(value: float | Fraction) -> int:
-    """Return a public real number of users as whole steps, nearest; cut off far beyond any number of users."""
+    """Convert a public number of users to whole steps, rounded; cut off far beyond any number of users."""
     return min(round(Fraction(value) * RESOLUTION), MAX_DISTANCE)
 
 
 def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
-    """Refuse more users (taken ``scale`` times) than steps can add up.
+    """Raise InvalidInput for more users (taken ``scale`` times) than steps can add up.
 
     Raises:
         InvalidInput: More than `MAX_TOTAL_USERS` users.
@@ -87,7 +87,7 @@ def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
 
 
 def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-    """Return #{s >= t} and #{s > t}, shape (2, c)."""
+    """Count the users with sizes of at least, and above, each candidate: #{s >= t} and #{s > t}, shape (2, c)."""
     users_from = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
     index = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
@@ -95,17 +95,17 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
 
 
 def scale_sums(statistics: IntArray, scales: Sequence[float]) -> IntArray:
-    """Return the sums over ``scale`` times the users, with a leading axis of scales; exact at scale 1."""
+    """Compute the sums over ``scale`` times the users, with a leading axis of scales; exact at scale 1."""
     return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
 
 
 def interval_distance(lower: IntArray, upper: IntArray, target: IntArray | float) -> npt.NDArray[Any]:
-    """Return the distance of a target from [lower, upper]; it moves by no more than these ends do."""
+    """Compute the distance of a target from [lower, upper]; 0 inside. It moves by no more than these ends do."""
     return np.asarray(np.maximum(np.maximum(lower - target, target - upper), 0))
 
 
 def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsilon: float) -> list[int]:
-    """Return the scores that noise is added to, in steps: minus the distances, plus the public log weights."""
+    """Compute the scores that noise is added to, in steps: minus the distances, plus the public log weights."""
     # So many steps of score are worth a factor of e in probability. Both cuts keep scores within 64 bits: the first
     # changes public weights alone, and under the second no score moves by more than before.
     per_unit = 2.0 * sensitivity / epsilon
@@ -121,7 +121,7 @@ class SumsOverUsers(ABC):
         return RESOLUTION
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Return the sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
+        """Compute the sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
 
         Those that jump nowhere have shape (1, c).
         """
@@ -129,24 +129,24 @@ class SumsOverUsers(ABC):
 
     @abstractmethod
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Return what the sum is at each candidate where that is best, in steps, shape (c,); without the data."""
+        """Compute the sum that makes each candidate the best, in steps, shape (c,) or (); without the data."""
 
     def distances_from_targets(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
+        """Compute the distances of the targets from [without, with], given `statistics` of shape (..., 2, c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
         return interval_distance(statistics[..., -1, :], statistics[..., 0, :], self.targets(candidates))
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Return `distances_from_targets`, with every user so many times there, shape (n, c)."""
+        """Compute the distances of the targets from the sums, with every user so many times there, shape (n, c)."""
         return self.distances_from_targets(
             scale_sums(self.statistics(histogram, candidates), scales), candidates
         )
 
 
 def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
-    """Get q* with k a = q* (a + q*): (sqrt(a^2 + 4 k a) - a) / 2 without its cancellation. Rising and concave in a."""
+    """Compute q* with k a = q* (a + q*), rising and concave in a, without cancellation."""
     a = np.asarray(a, dtype=np.float64)
     root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
     return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
@@ -155,7 +155,7 @@ def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
 def distance_if_too_high(
     a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
 ) -> float:
-    """Return the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
+    """Compute the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
 
     Args:
         a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
@@ -183,7 +183,7 @@ def distance_if_too_high(
 
 
 def distance_if_too_low(a: float, q: float, k: float) -> float:
-    """Return the steps until q <= q*(a), by removing users above the cap or adding users at it.
+    """Compute the steps until q <= q*(a), by removing users above the cap or adding users at it.
 
     a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
     q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
@@ -243,7 +243,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
     is_integer = False
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Return sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
+        """Compute sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
         sizes, users = histogram.sizes, histogram.users
         sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
@@ -256,15 +256,15 @@ class SmoothMean(MeanCondition, SumsOverUsers):
         return sums
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Return h / A in steps, shape (c,)."""
+        """Compute h / A in steps, shape (c,)."""
         return np.array([to_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Return the standard error with every user ``scale`` times there, up to a factor: root of (*) of `weights`."""
+        """Compute the standard error of each threshold with every user ``scale`` times there, up to a factor."""
         return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Return the threshold of least error, chosen in the clear."""
+        """Find the threshold of least error, in the clear."""
         return weights.best_smooth(histogram, self.trade_off * scale).bound
 
 
@@ -286,7 +286,7 @@ class CapMean(MeanCondition):
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Return the users to add or remove until the cap is best, in steps, shape (n, c); shares are rounded down."""
+        """Compute the users to add or remove until each cap is best, in steps, shape (n, c); rounded down for each."""
         distances = np.zeros((len(scales), candidates.size))
         cumulated = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
@@ -306,11 +306,11 @@ class CapMean(MeanCondition):
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Return the standard error with every user ``scale`` times there, up to a factor."""
+        """Compute the standard error of each cap with every user ``scale`` times there, up to a factor."""
         return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Return the whole cap of least error, chosen in the clear."""
+        """Find the whole cap of least error, in the clear."""
         return weights.best_cap(histogram, self.trade_off * scale).bound
 
 
@@ -348,16 +348,16 @@ class RankedSum(SumsOverUsers):
         return replace(self, margin=min(self.margin + margin, 1e12))
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Price and margin in steps, the same for every candidate."""
+        """Compute price plus margin in steps, shape (): the same for every candidate."""
         return np.asarray(to_steps(Fraction(self.price) + Fraction(self.margin)))
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Return the bias plus mean noise over ``scale``, in rows."""
+        """Compute the bias plus mean noise of each bound over ``scale``, in rows."""
         excess = Amounts.from_histogram(histogram).excess(bounds)
         return np.asarray(excess + self.price / scale * bounds)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """T >= 0 of least error, chosen in the clear; 0 where there are fewer users than it takes."""
+        """Find the T >= 0 of least error, in the clear; 0 where there are fewer users than it takes."""
         amounts = Amounts.from_histogram(histogram)
         price = self.price / scale
         nearest = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
@@ -385,21 +385,22 @@ class RisingPrice(SumsOverUsers):
             problems.between(-0.999, 9.0, power=self.power)
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Return the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
+        """Compute the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
         return np.array([to_steps(float(target)) for target in targets], dtype=np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Rows cut and privacy term over ``scale``, in rows, with every user so many times there and N as it is."""
+        """Compute the rows cut plus privacy term of each cap over ``scale``, in rows; N stays as it is."""
         rows_cut = Amounts.from_histogram(histogram).excess(bounds)
         power = self.power + 1.0
         return np.asarray(rows_cut + self.scale / scale * bounds**power / power)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Return the whole T of least error, chosen in the clear: the slope changes its sign once."""
+        """Find the whole T of least error, in the clear: the slope changes its sign once."""
 
         def is_at_least_best(cap: int) -> bool:
+            """Return True if the next cap is no better."""
             error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), scale)
             return bool(error <= next_error)
 
@@ -424,6 +425,7 @@ class SizeQuantile(SumsOverUsers):
 
     @property
     def _below_weight(self) -> int:
+        """Return q in steps, rounded."""
         return round(Fraction(self.share) * RESOLUTION)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
@@ -433,21 +435,21 @@ class SizeQuantile(SumsOverUsers):
         return max(self._below_weight, RESOLUTION - self._below_weight)
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Return q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
+        """Compute q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
         # q above - (1 - q) (m - above) = above - (1 - q) m.
         below_sum = (RESOLUTION - self._below_weight) * histogram.num_users
         return super().statistics(histogram, candidates) - below_sum
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """0, shape ()."""
+        """Return 0, shape (): the same for every candidate."""
         return np.asarray(0)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Return the rank error: by what share of the users t misses the quantile; 0 where it is met. Any ``scale``."""
+        """Compute the rank error of each bound: by what share of the users it misses the quantile; at any ``scale``."""
         return np.asarray(self.distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Return the quantile itself, in the clear."""
+        """Find the quantile itself, in the clear."""
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 

@@ -70,10 +70,10 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     @abstractmethod
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """g at sizes between h and `REACH` h; see the module."""
+        """Compute g(s), what a user of s rows adds before scaling, for sizes between h and `REACH` h."""
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Return sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""
+        """Compute sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""
         sizes, users = histogram.sizes, histogram.users
         sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
@@ -86,11 +86,11 @@ class TableCondition(MeanCondition, SumsOverUsers):
         return sums
 
     def _max_addition(self, h: float) -> float:
-        """D_h."""
+        """Return D_h, the most that one user adds to the sum at candidate h."""
         return self.user_share * (REACH - 1.0) * h + (1.0 - self.user_share) / 2.0
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Return h / (A D_h) in steps, shape (c,)."""
+        """Compute h / (A D_h) in steps, shape (c,)."""
         each = (
             Fraction(h) / (Fraction(self.trade_off) * Fraction(self._max_addition(h)))
             for h in candidates.tolist()
@@ -98,6 +98,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
         return np.array([to_steps(target) for target in each])
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
+        """Build the model of the error with every user ``scale`` times there."""
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.
         return CountsOnly(histogram, 1.0, self.trade_off * scale, self.user_share)
 
@@ -114,14 +115,15 @@ class TableCap(TableCondition):
     is_integer = True
 
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
+        """Compute g(s) of a cap, for sizes between h and `REACH` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Root of the expected squared error with every user ``scale`` times there, up to a factor."""
+        """Compute the root mean squared error of each cap if every user occurs ``scale`` times, up to a factor."""
         return np.sqrt(self._model(histogram, scale).capped(bounds).variance)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Return the whole cap of least error, chosen in the clear."""
+        """Find the whole cap of least error, in the clear."""
         return self._model(histogram, scale).cap_curve.minimise(is_integer=True).bound
 
 
@@ -137,21 +139,23 @@ class TableSmooth(TableCondition):
     is_integer = False
 
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
+        """Compute g(s) of smooth weights, for sizes between h and `REACH` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Root of the expected squared error with every user ``scale`` times there, up to a factor."""
+        """Compute the root mean squared error of thresholds if every user occurs ``scale`` times, up to a factor."""
         return np.sqrt(self._curve(histogram, scale).error(bounds))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Return the threshold of least error, chosen in the clear."""
+        """Find the threshold of least error, in the clear."""
         return self._curve(histogram, scale).minimise(is_integer=False).bound
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
-        """Return the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
+        """Build the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
         model, weight = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
 
         def error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
+            """Compute the squared error at each threshold, up to a factor."""
             smooth = weights.smooth_losses(histogram, h).squared_weights
             capped_squared_weights = 1.0 / histogram.kept_rows(h)
             return np.asarray(
@@ -171,6 +175,6 @@ Condition = CountCondition | TableSmooth | TableCap
 
 
 def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-    """Return the least of ``condition.errors`` over all bounds of its kind."""
+    """Compute the least of ``condition.errors`` over all bounds of its kind."""
     best = np.array([condition.best_bound(histogram, scale)])
     return float(condition.errors(histogram, best, scale)[0])

@@ -21,7 +21,7 @@ _MODULES_THAT_IMPORT = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "
 
 
 def _import_whole_module(name: str, should_load: bool = True) -> Any:
-    """Return what Plotly's own function returns, the module or None, once the whole module is loaded."""
+    """Import a module as Plotly's own function does, but wholly; return None if it is not installed."""
     module = _find_module(name, should_load)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return importlib.import_module(name)  # Waits for the thread that imports it.
@@ -88,7 +88,7 @@ class Sketch:
         self.annotations: list[dict[str, Any]] = []
 
     def to_figure(self) -> go.Figure:
-        """Return the Plotly figure."""
+        """Convert the sketch to a Plotly figure."""
         # Plotly checks a template anew in every figure that names it, which took half of the time here; that of figures
         # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
         if pio.templates.default != TEMPLATE:
@@ -152,7 +152,7 @@ def add_area(
 
 
 def add_horizontal_line(fig: Sketch, y: float, name: str, dash: str) -> None:
-    """Draw a level over the whole width; its name stands in the legend."""
+    """Draw a horizontal line over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": NEUTRAL, "width": 1, "dash": dash}
     ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
@@ -250,7 +250,7 @@ def add_border(fig: Sketch, item: Border, line: Mapping[str, Any]) -> None:
 
 
 def contour_options(name: str, level: float, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of a trace that draws a line where values on a grid pass a level."""
+    """Build the properties of a trace that draws a line where values on a grid pass a level."""
     contours = {"type": "constraint", "operation": "=", "value": level}
     look = {"line": line, "name": name, "showlegend": True, "hoverinfo": "skip"}
     return {"type": "contour", "contours": contours, **look}
@@ -259,7 +259,7 @@ def contour_options(name: str, level: float, line: Mapping[str, Any]) -> dict[st
 def cover_by_rectangles(
     mask: Mask, x: FloatArray, y: FloatArray
 ) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Cover a mask by rectangles: runs of rows that are equal over neighbouring columns; on log axes."""
+    """Cover a mask by rectangles, as pairs of ends in x and in y: runs of rows that neighbouring columns share."""
     x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (x, y))
     outlines = []
     column = 0
@@ -274,7 +274,7 @@ def cover_by_rectangles(
 
 
 def _find_runs(mask: Mask) -> list[tuple[int, int]]:
-    """Find (first, behind the last) of each run of True."""
+    """Find each run of True, as the index of its first entry and the index behind its last."""
     ends = np.flatnonzero(np.diff(np.r_[0, mask.astype(int), 0])).tolist()
     return list(zip(ends[::2], ends[1::2], strict=True))
 

@@ -64,7 +64,7 @@ class Line:
 
     @property
     def shown_label(self) -> str:
-        """Return the label that stands beside it."""
+        """Return the label that stands beside the line: its own, or that of its disclosure."""
         return self.label or self.disclosure.label
 
 
@@ -107,7 +107,7 @@ class Report:
 
     @property
     def answer(self) -> Answer:
-        """Return the answer to the question."""
+        """Return the answer to the page's question, the first one."""
         return self.answers[0][1]
 
     @property
@@ -122,12 +122,12 @@ class Report:
 
 
 def list_numbers(answer: Answer) -> list[Line]:
-    """List the numbers of an answer, each with its label."""
+    """List the numbers of an answer as lines, each with its label."""
     return [Line(n.label, n.text, answer.disclosure, n.note, n.help, n.value) for n in answer.numbers]
 
 
 def list_facts(answer: Answer) -> list[Line]:
-    """List the sentences of an answer, each with its label."""
+    """List the sentences of an answer as lines, each with its label."""
     return [Line(name, sentence, answer.disclosure) for name, sentence in answer.all_facts]
 
 
@@ -225,6 +225,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     heaviest_share, gini = float(summary.top_percent_share), float(summary.gini)
 
     def line(name: str, text: str, number: float | None = None, note: str = "") -> Line:
+        """Build a line with the dataset's label."""
         return Line(name, text, dataset.provenance, note, number=number)
 
     return (
@@ -244,6 +245,7 @@ def remove_private(report: Report) -> Report:
     """
 
     def remove_private_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        """Return the lines that do not come from private data."""
         return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
 
     omitted, answers = [], []
@@ -272,14 +274,14 @@ def remove_private(report: Report) -> Report:
 
 
 def list_public_inputs(fields: Mapping[str, str]) -> list[str]:
-    """List the program that made the file, and a line per public input."""
+    """List a line that names the program and its version, and a line per public input."""
     return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
 
 
 def write_columns(
     columns: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
 ) -> str:
-    """Write a CSV with one column per entry and a last column ``label`` that says how public the numbers are.
+    """Write a CSV with a column per entry, a last column ``label``, and the notes as comments on top.
 
     Args:
         columns: Column name to values; all of one length. Floats keep every digit.
@@ -303,6 +305,7 @@ def write_columns(
 
 
 def _make_harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return values with texts escaped that a spreadsheet would run as formulas; numbers are unchanged."""
     if values.dtype.kind not in "OUT":
         return values
     return np.array([escape_formula(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
@@ -350,6 +353,7 @@ def write_report_json(report: Report, created: datetime) -> str:
 
 
 def _convert_line(line: Line) -> dict[str, Any]:
+    """Convert a line to a JSON object of plain texts."""
     texts = {"name": line.name, "value": line.value, "note": line.note, "help": line.help}
     entries: dict[str, Any] = {name: to_plain_text(text) for name, text in texts.items() if text}
     if line.number is not None:
@@ -358,6 +362,7 @@ def _convert_line(line: Line) -> dict[str, Any]:
 
 
 def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
+    """Convert an answer to a JSON object of plain texts."""
     return {
         "title": title,
         "label": answer.disclosure.label,
@@ -371,6 +376,7 @@ def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
 
 
 def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
+    """Convert a proof to a JSON object with the label of its data."""
     name, certificate, stop_reason = proof
     names = "value", "lower_bound", "relative_gap", "argument", "sentence"
     values = {attribute: _to_json_value(getattr(certificate, attribute)) for attribute in names}
@@ -378,13 +384,14 @@ def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
 
 
 def _convert_figure(figure: Plot) -> dict[str, Any]:
+    """Convert a figure to a JSON object: its texts, its label and the numbers that it draws."""
     columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in figure.columns.items()}
     texts = {"key": figure.key, "title": figure.title, "takeaway": figure.alt}
     return {**texts, "label": figure.disclosure.label, "columns": columns}
 
 
 def _to_json_value(value: Any) -> Any:
-    """Convert a value to what JSON can hold; null for numbers that are not finite."""
+    """Convert a value and all its parts to what JSON can hold; numbers that are not finite become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, np.generic):

@@ -33,7 +33,7 @@ def escape_markdown(text: str) -> str:
 
 
 def render_block(source: str) -> str:
-    """Render paragraphs, lists and formulae as HTML."""
+    """Render Markdown of several paragraphs, lists and formulae as HTML."""
     return _render(source, inline=False)
 
 
@@ -73,15 +73,16 @@ def to_mathml(latex: str, display: bool) -> str:
 
 
 def find_formulae(source: str) -> list[tuple[str, bool]]:
-    """Find every formula of a text, and whether it stands on its own line."""
+    """Find every formula of a text as LaTeX, each with True if it stands on its own line."""
     return [(match[1] or match[2], match[1] is not None) for match in _MATH.finditer(source)]
 
 
 def _replace_formulae(source: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replace the formulae of a text by markers, and return them as (LaTeX with dollars, MathML)."""
+    """Replace the formulae of a text by markers; return the text and each formula as LaTeX with dollars and MathML."""
     formulae: list[tuple[str, str]] = []
 
     def note(match: re.Match[str]) -> str:
+        """Add a formula to the list, and return its marker."""
         formulae.append((match[0], to_mathml(match[1] or match[2], match[1] is not None)))
         return f"{_MARKER_START}{len(formulae) - 1}{_MARKER_END}"
 
@@ -89,6 +90,7 @@ def _replace_formulae(source: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _render(source: str, inline: bool) -> str:
+    """Render Markdown with formulae as HTML, with or without a paragraph around it."""
     text_with_markers, formula_list = _replace_formulae(source)
     reader = _load_markdown()
     text = reader.renderInline(text_with_markers) if inline else reader.render(text_with_markers)
@@ -96,11 +98,13 @@ def _render(source: str, inline: bool) -> str:
 
 
 def _token_text(token: Any) -> str:
+    """Return the text of a token of Markdown; a line break for a break."""
     return "\n" if token.type in ("softbreak", "hardbreak") else str(token.content)
 
 
 @functools.lru_cache(maxsize=1)
 def _load_markdown() -> Any:
+    """Load the Markdown reader, without raw HTML, images and links."""
     from markdown_it import MarkdownIt
 
     disabled_rules = ["html_block", "html_inline", "image", "link", "autolink", "reference"]

@@ -48,7 +48,7 @@ AXIS_MARGIN = 0.02
 
 
 def draw(plot: Plot) -> go.Figure:
-    """Draw the picture; the same plot gives the same picture."""
+    """Draw a plot, with its note and its lower plot, as a Plotly figure; equal plots give equal figures."""
     fig = _draw_items(plot)
     if plot.note:
         place = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
@@ -74,6 +74,7 @@ def draw(plot: Plot) -> go.Figure:
 
 
 def _draw_items(plot: Plot) -> charts.Sketch:
+    """Draw the items of one plot on its axes, without its note and its lower plot."""
     default_height = (
         HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
     )
@@ -129,7 +130,7 @@ def _draw_items(plot: Plot) -> charts.Sketch:
 
 
 def draw_on_white(plot: Plot) -> go.Figure:
-    """Draw the picture on white paper; one of data that are not public is labelled."""
+    """Draw a plot with its title on white paper; one of data that are not public is labelled."""
     fig = draw(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
@@ -180,7 +181,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
-    """Add legend entries that several items share, in a neutral colour; from name to line."""
+    """Add the legend entries that several items share, in a neutral colour, and empty the lines by name."""
     for name, line in shared_entries.items():
         look = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
         fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **look})
@@ -193,6 +194,7 @@ def write_hover(plot: Plot, name: str) -> str:
 
 
 def _write_coordinate(axis: Axis, coordinate: str) -> str:
+    """Write one number of the text at the pointer, in Plotly's template language, with the name of its axis."""
     return (
         f"%{{{coordinate}}}"
         if axis.scale is Scale.NAMES
@@ -201,6 +203,7 @@ def _write_coordinate(axis: Axis, coordinate: str) -> str:
 
 
 def _build_axis(axis: Axis) -> dict[str, object]:
+    """Build the properties of an axis of names, of a log axis or of a linear one."""
     if axis.scale is Scale.NAMES:
         return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
     if axis.scale is Scale.LOG:
@@ -238,7 +241,7 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
 
 
 def build_linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
-    """Build a linear axis with fixed limits; shares of 1 are shown in per cent."""
+    """Build a linear axis with fixed limits, in per cent or as numbers."""
     # On a short axis, several ticks would read the same without a decimal.
     percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
     tick_format = percent_format if percent else NUMBER
@@ -257,6 +260,7 @@ def build_trace(
 
 
 def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
+    """Build the trace of a curve: its line, hover text, legend and error bars."""
     line = dict(LINE_STYLES[curve.style])
     if curve.color_style is not None:
         line["color"] = LINE_STYLES[curve.color_style]["color"]
@@ -290,7 +294,7 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
 
 
 def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
-    """Fill between an item's ends; a missing end is replaced by the curve itself."""
+    """Fill between the low and high ends of a curve; a missing end is replaced by the curve itself."""
     x_values, y_values, low, high = (
         np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low, curve.high)
     )
@@ -300,7 +304,7 @@ def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
 
 
 def _make_transparent(color: str, opacity: float) -> str:
-    """Make a colour transparent."""
+    """Return a hexadecimal colour as an RGBA colour with this opacity."""
     red, green, blue = (int(color[position : position + 2], 16) for position in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
@@ -319,6 +323,7 @@ def _build_error_bars(
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
+    """Build the trace of bars, horizontal ones if the names stand on the vertical axis."""
     is_horizontal = plot.y.scale is Scale.NAMES
     names, values = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
@@ -352,6 +357,7 @@ def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
 
 
 def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
+    """Draw regions with their names, colours and text at the pointer."""
     label, _ = item.hover
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
@@ -360,7 +366,7 @@ def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
-    """Build the cells, and the line around those near the least; ratios are drawn on a log scale, the lightest is 1."""
+    """Build the traces of cells of colours, ratios to the smallest value on a log scale, and of the line around few."""
     x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
     ratios = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny)
     ticks = {"tickvals": np.log10(CELL_TICKS), "ticktext": [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]}
@@ -387,6 +393,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
 
 
 def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
+    """Build the trace of points, with error bars if they have them."""
     y_values = _read_heights(plot, points)
     options: dict[str, Any] = {"showlegend": False} if points.is_unnamed else {}
     marker: dict[str, Any] = {"color": LINE_STYLES[points.style]["color"], "size": points.size}
@@ -400,6 +407,7 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
 
 
 def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:
+    """Build the trace of one marked point."""
     outline, color = {"color": "white", "width": 1.5}, LINE_STYLES[mark.style]["color"]
     marker = {"color": color, "size": 13, "symbol": mark.symbol, "line": outline}
     options = {"mode": "markers", "marker": marker, **({"showlegend": False} if mark.is_unnamed else {})}

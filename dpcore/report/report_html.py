@@ -34,7 +34,7 @@ _FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 
 
 def write_report_html(report: Report, created: datetime) -> str:
-    """Write the file."""
+    """Write the report as one HTML file."""
     # This text replaces FOOT, the foot of every printed page.
     foot = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
     return _load_template().render(
@@ -51,12 +51,14 @@ def write_report_html(report: Report, created: datetime) -> str:
 
 
 def _draw(plot: Plot, label: str) -> go.Figure:
+    """Draw a plot as a figure, with a label above it unless that is empty."""
     fig = plotly_figures.draw(plot)
     return charts.add_label(fig, label) if label else fig
 
 
 @functools.cache
 def _load_template() -> jinja2.Template:
+    """Load the template of the page with its filters, once."""
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
     )
@@ -68,6 +70,7 @@ def _load_template() -> jinja2.Template:
 
 
 def _read_file(name: str) -> str:
+    """Read a text file of this folder."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
@@ -92,11 +95,13 @@ def _load_figure_template() -> dict[str, Any]:
 
 
 def _load_plotly_script() -> Markup:
+    """Load the plotting script, so that it cannot end the element that holds it."""
     # The library's own text holds no closing tag today; a later one that does must not end the script.
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
 def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
+    """Write a figure as JSON for a script element, labelled if its data are not public."""
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")

@@ -77,6 +77,7 @@ class Code:
         raise TypeError(f"cannot write {type(value).__name__} as Python")
 
     def _write_list(self, values: list[Any], indent: int) -> str:
+        """Write a list of values, on several lines if it is long."""
         texts = [self.write(value, indent + 4) for value in values]
         if len(texts) <= NUMBERS_PER_LINE:
             return f"[{', '.join(texts)}]"
@@ -85,6 +86,7 @@ class Code:
         return "[\n" + "".join(f"{pad}{line},\n" for line in lines) + " " * indent + "]"
 
     def _write_object(self, value: Any, indent: int) -> str:
+        """Write a call that builds a dataclass object from those of its fields that do not hold their default."""
         value_type = type(value)
         name = self.import_name(value_type.__name__, value_type.__module__)
         pad = " " * (indent + 4)
@@ -97,7 +99,7 @@ class Code:
         return f"{name}({arguments})"
 
     def import_lines(self) -> list[str]:
-        """List one import line per module, sorted."""
+        """List the import statements, one per module, sorted."""
         modules: dict[str, list[str]] = {}
         for module, name in sorted(self.imports):
             modules.setdefault(module, []).append(name)
@@ -105,6 +107,7 @@ class Code:
 
 
 def _is_default(value: Any, default: Any) -> bool:
+    """Return True if a value equals the default and has the same type."""
     return type(value) is type(default) and bool(value == default)
 
 
@@ -136,7 +139,7 @@ class Source:
 
     @property
     def shown_disclosure(self) -> Provenance:
-        """Return the disclosure of what the script prints."""
+        """Return the disclosure of what the script prints: the answer's if it differs, else the data's."""
         return self.dataset.provenance if self.disclosure is None else self.disclosure
 
 
@@ -155,7 +158,7 @@ def write_script(
     public_only: bool,
     call: Call | None,
 ) -> str:
-    """Write the script.
+    """Write the script that computes an answer again.
 
     Args:
         title: Title of the page.
@@ -218,6 +221,7 @@ for plot in list_plots(answer, data):
 
 
 def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[str, str]) -> str:
+    """Write the script from its header and its cells."""
     header = _HEADER.format(
         title=title, version=VERSION, made=created.strftime("%Y-%m-%d"), label=_write_label(source)
     )
@@ -225,6 +229,7 @@ def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[st
 
 
 def _write_label(source: Source) -> str:
+    """Write the sentence on what of the script or of its output may be published."""
     if source.shown_disclosure is Disclosure.PRIVATE:
         return (
             "It holds no number of the data. Its output is computed from private data: do not publish that."
@@ -305,6 +310,7 @@ def write_table_cell(
 
 
 def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
+    """Write the cell that counts ``data`` from the rows of the person's own files."""
     dataset = source.dataset
     user, *further_users = dataset.privacy_unit
     groups = dataset.pairs or dataset.tasks
@@ -335,6 +341,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def _write_count_call(code: Code, files: str, roles: str, disclosure: str, names: Sequence[str] = ()) -> str:
+    """Write the call that opens files and counts them; the arguments are code."""
     code.import_name("count", "dpcore.counting")
     code.import_name("open_files", "dpcore.counting")
     names_call = f".with_names({code.write(list(names))})" if names else ""  # where the files hold none
@@ -362,7 +369,7 @@ _LONG_KEY = re.compile(
 
 
 def write_settings(call: Call, command: str, dataset: Dataset, columns: Collection[str]) -> str:
-    """Write the file.
+    """Write the settings of a call, and the columns of its data, as a TOML file.
 
     Args:
         call: Name of the function of `dpcore`, and its settings as a person writes them.
@@ -388,7 +395,7 @@ _SETTINGS_HEADER = """\
 
 
 def list_columns(dataset: Dataset) -> dict[str, Any]:
-    """List the known columns that data were read from, and whether they are public, as arguments of a call."""
+    """List the columns that data were read from, and public if they are, by argument of a call."""
     groups = dataset.pairs or dataset.tasks
     names_by_role: dict[str, tuple[str, ...]] = {
         "user": dataset.privacy_unit,
@@ -438,6 +445,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _to_toml(value: Any) -> str:
+    """Write a value, a list or a mapping as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -57,11 +57,11 @@ class Tradeoff:
     single_count_bound: float
 
     def evaluate(self, bound: float) -> total.TotalErrors:
-        """Evaluate the errors at one bound."""
+        """Compute the errors of all counts together at one bound."""
         return total.errors(self.problem, bound)
 
     def evaluate_error(self, bound: float) -> float:
-        """Evaluate the expected error of a count at one bound, as a share of it."""
+        """Compute the expected error of a count at one bound, as a share of it."""
         return float(self.evaluate(bound).absolute_error) / self.num_rows
 
     @property
@@ -80,17 +80,20 @@ NOT_COMPARED = ("bound",)
 
 
 def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
-    """Return the sweet spot and its error at any epsilon, of the data in use or of the simulated users."""
+    """Build the functions of epsilon that give the best bound and its error, of the data in use or simulated users."""
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, 1.0)
 
     def replace_epsilon(epsilon: float) -> total.TotalProblem:
+        """Return the problem at this epsilon."""
         return replace(problem, epsilon=epsilon / CELLS)
 
     def evaluate_errors(epsilon: float, bounds: FloatArray) -> FloatArray:
+        """Compute the error of a count at each bound, as a share of it, at this epsilon."""
         return np.asarray(total.measure_errors(replace_epsilon(epsilon), bounds) / float(histogram.num_rows))
 
     def find_best(epsilon: float) -> tuple[float, float]:
+        """Find the best bound at this epsilon, and return it with its error."""
         bound = total.optimal_bound(replace_epsilon(epsilon))
         return bound, float(evaluate_errors(epsilon, np.array(bound)))
 

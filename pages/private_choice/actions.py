@@ -53,13 +53,13 @@ Choices = tuple[tuple[NumberKind, Selection], ...]
 
 
 def list_choices() -> Choices:
-    """Return the selections of this session from the original data, oldest first."""
+    """Return the private selections of this session from the original data, with their kinds, oldest first."""
     by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
 def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
-    """Return the selections that are one number for the question of this page."""
+    """Return the private selections of one number for the question of this page, oldest first."""
     choices = list_choices()
     return tuple((n, s) for n, s in choices if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice))
 
@@ -83,6 +83,7 @@ def select(request: SelectionRequest) -> None:
 
 @cached(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
+    """Count the cells and rows of a dataset that a selection drops or counts as 0, by name; cached."""
     return amounts_of(_dataset).dropped
 
 
@@ -101,7 +102,7 @@ def describe_dropped(request: SelectionRequest) -> str:
 
 
 def show_account() -> None:
-    """Run the whole app again if a button has drawn something or changed the data: the sidebar has the account."""
+    """Run the whole app again if a draw or a change of data was made: the sidebar has the account."""
     if st.session_state.pop(QUESTION.key("drew"), False):
         st.rerun()
 
@@ -155,14 +156,17 @@ def confirm_button(
     state, pending_key = st.session_state, QUESTION.key("pending")
 
     def close() -> None:
+        """Withdraw the press that waits for a confirmation."""
         state.pop(pending_key, None)
 
     def draw_confirmed() -> None:
+        """Call the callback if this very draw waits for a confirmation."""
         # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
         if state.pop(pending_key, None) == (key, argument):
             callback(argument)
 
     def ask_first() -> None:
+        """Note the press, so that the confirmation is shown."""
         state[pending_key] = key, argument
 
     fields.button(label, key, icon, ask_first, **options)
@@ -178,7 +182,7 @@ def confirm_button(
 
 
 def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
-    """Say what a draw leaves of the total for the release, or what draws and release come to where there is none."""
+    """Write what a draw leaves of the total for the release, or what draws and release add up to without a total."""
     if request.total_epsilon is not None:
         return f"{request.describe_budget()}."
     total = session.get_ledger().add(facts).add(request.release_facts).total
@@ -188,7 +192,7 @@ def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
 
 
 def describe_spending(facts: ReleaseFacts) -> str:
-    """Say what a release with this guarantee would spend, and the sum with everything before."""
+    """Write what a release with this guarantee would spend, and the sum with everything before."""
     cost, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
     total = ledger.add(facts).total
     assert total is not None
@@ -201,7 +205,7 @@ def describe_spending(facts: ReleaseFacts) -> str:
 
 
 def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
-    """Draw both buttons, what a press spends, and below them what was released.
+    """Show both buttons with what a press spends, and below them what was released.
 
     The parts above a button keep their height when it is pressed, so that it stays where it is.
 
@@ -229,6 +233,7 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
 
 
 def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
+    """Show the buttons of copy and choice, and what each would spend."""
     ledger = session.get_ledger()
     request, divided = SelectionRequest.from_parameters(parameters, ledger), parameters.divide(ledger)
     if dropped := describe_dropped(request):
@@ -255,7 +260,7 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
 
 
 def _show_choices() -> None:
-    """Draw what was selected so far, latest first, each with its label in full."""
+    """Show what was selected so far, latest first, each with its label in full."""
     with st.container(key="private_chosen"):
         st.markdown("**Chosen privately**")
         for index, (number, selection) in reversed(list(enumerate(list_choices()))):
@@ -278,13 +283,13 @@ def _show_choices() -> None:
 
 
 def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:
-    """Return the selection of the range in use, on the data behind what is in use; None if the range is entered."""
+    """Return the latest selection of this very range from the original data; None if the range was entered."""
     ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
     return next((r for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
 
 
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
-    """Return the guarantee of the range in use; None if it is entered."""
+    """Return the guarantee of this range if it was selected privately; None if it was entered."""
     selection = find_range(lower, upper)
     return None if selection is None else selection.facts
 
@@ -293,7 +298,7 @@ def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts |
     "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
 )
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
-    """Draw the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
+    """Show the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset
     ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     st.markdown(f"**{wording.capital(NUMBER_NAMES[number])}: {format_selection(selection)}**")
@@ -320,7 +325,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
 
 
 def _show_copy(dataset: Dataset) -> None:
-    """Draw what was released and is in use now, with its file and a way back."""
+    """Show the private copy in use, with its file and a way back."""
     assert dataset.release is not None
     original = session.get_original().dataset
     with st.container(key="private_released"):

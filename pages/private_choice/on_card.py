@@ -87,7 +87,7 @@ class BoundSelection:
 
     @property
     def help(self) -> str:
-        """Return what a press does and spends."""
+        """Write what a press of the button does and spends."""
         assert self.request is not None
         spending = actions.describe_spending(self.request.facts)
         if self.request.number is NumberPair.PAIR:
@@ -96,7 +96,7 @@ class BoundSelection:
 
     @property
     def cost(self) -> str:
-        """Return what it usually costs, from public figures: these data are not looked at before."""
+        """Write what the selection usually costs, from public figures: these data are not looked at before."""
         if self.request is None:
             return ""
         problem, rows = self.request.problem, self.request.rows
@@ -108,12 +108,12 @@ class BoundSelection:
 
     @property
     def dropped(self) -> str:
-        """Return what a selection leaves out or counts as 0, for the owner of the data alone."""
+        """Write what a selection leaves out or counts as 0, for the owner of the data alone; empty for nothing."""
         return "" if self.request is None else actions.describe_dropped(self.request)
 
     @property
     def value(self) -> tuple[float | dict[str, float], str]:
-        """Return what was selected, a pair by the columns of its figure, and the name of its curve."""
+        """Return what was selected, a pair by the columns of its figure, and its curve's name, empty for a pair."""
         assert self.card is not None
         if isinstance(pair := self.card.bound, PrivatePair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
@@ -121,14 +121,14 @@ class BoundSelection:
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
 
     def ask(self) -> None:
-        """Draw the fields of the public numbers that the selection needs, and of the total."""
+        """Show the fields of the public numbers that the selection needs, and of the total."""
         question, names = self.fields
         with st.container(horizontal=True, vertical_alignment="bottom"):
             fields.draw_all(question, *names)
             fields.draw(QUESTION, "is_total_epsilon")
 
     def draw_button(self, key: str, kind: str) -> None:
-        """Draw the button, which asks before each draw."""
+        """Show the button, which asks before each draw."""
         assert self.request is not None
         options: dict[str, Any] = {"type": kind, "help": self.help}
         actions.confirm_button(
@@ -137,7 +137,7 @@ class BoundSelection:
 
 
 def read_settings() -> SelectionSettings:
-    """Return the settings of a selection beside those of the release, as on *Choose privately*."""
+    """Read the settings of a selection beside those of the release, as on *Choose privately*."""
     names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
     stored = {name: st.session_state.get(QUESTION.key(name)) for name in names}
     values = {
@@ -161,7 +161,7 @@ def is_total_epsilon() -> bool:
 
 
 def build_selection(card: Answer) -> BoundSelection | None:
-    """Return how the bound of a card is selected on the data in use; None if it cannot be, or need not."""
+    """Build the selection of a card's bound on the data in use; None if it cannot be selected, or need not."""
     data, run = session.dataset(), page_run.CURRENT_RUN.get()
     if not data.is_private:
         return None
@@ -196,7 +196,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
 def _find_selection(
     card: Answer, request: SelectionRequest, data: Dataset
 ) -> tuple[words.Selection, SelectionRequest] | None:
-    """Return the latest selection for a card with its request, or None.
+    """Return the latest selection for a card with its request; None if there is none.
 
     Of a total, every release takes its share of what those before it left: the selection may be of a request that was
     made before any of them, and the release gets what all of them leave.
@@ -223,6 +223,7 @@ def _find_selection(
 
 
 def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
+    """Build the selection that names what must be entered first; None if entering something does not help."""
     run, is_pair = page_run.CURRENT_RUN.get(), isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
@@ -238,7 +239,7 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
-    """Say what the selection takes otherwise than the card's own bound, on purpose."""
+    """Write what the selection takes otherwise than the card's own bound, on purpose; empty for nothing."""
     number, release = request.number, request.setting
     if release is None or card.setting is None:
         return ""
@@ -258,7 +259,7 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
 def _build_card(
     card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
 ) -> Answer:
-    """Return the card with what was selected in place of what was read off the data."""
+    """Build the card with what was selected in place of what was read off the data."""
     ends = selections.find_value_range(card, request.number)
     if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
         ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
@@ -272,7 +273,7 @@ def _build_card(
 
 
 def with_range(card: Answer) -> Answer:
-    """Return the card with the cost of its range, if that was selected: in its programs, and in all in its detail."""
+    """Return the card with the cost of its range in programs and detail if that was selected; else unchanged."""
     release = card.setting
     facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
@@ -300,7 +301,7 @@ def with_range(card: Answer) -> Answer:
 
 
 def offer_range(dataset: Dataset) -> None:
-    """Draw the button that leads to the form, on a page that asks for the range of private values."""
+    """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help_text = "Draws L and U with an ε of its own."
         name, key = "Choose it privately", "private_range_ask"
@@ -316,19 +317,20 @@ def offer_range(dataset: Dataset) -> None:
     on_dismiss=page_run.note_dialog_closed,
 )
 def _show_range_dialog(dataset: Dataset) -> None:
+    """Show the form of a range in a dialog, which closes after a draw."""
     if _draw_range_form(dataset):
         page_run.note_dialog_closed()
         st.rerun()
 
 
 def show_range() -> None:
-    """Draw the form of a value range, selected with an ε of its own."""
+    """Show the form of a value range, selected with an ε of its own."""
     if _draw_range_form(session.get_original().dataset):
         st.rerun()
 
 
 def _draw_range_form(dataset: Dataset) -> bool:
-    """Draw what is known, what a selection costs, and its button; return True if it was pressed just now."""
+    """Show what is known, what a selection costs, and its button; return True if it was pressed just now."""
     if dataset.values is None:
         st.info("A range is drawn from values, and the data in use have none.")
         return False
@@ -354,7 +356,7 @@ def _draw_range_form(dataset: Dataset) -> bool:
 
 
 def _read_range_problem() -> RangeProblem | None:
-    """Draw the fields, and return what they ask for; None if something is missing.
+    """Show the fields, and build the problem that they ask for; None if something is missing.
 
     Raises:
         InvalidInput: The fields do not fit together.

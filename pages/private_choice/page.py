@@ -70,7 +70,7 @@ def follow_mean(dataset: Dataset) -> None:
 
 
 def _follow(name: str, followed: str, value: float, first_value: float) -> None:
-    """Set a field to the value of *Mean*, unless the user entered another one here."""
+    """Set a field to the value of *Mean* if that changed, unless the user entered another one here."""
     state, key, followed_key = st.session_state, QUESTION.key(name), QUESTION.key(followed)
     previous = state.get(followed_key, first_value)
     if value != previous and state[key] in (previous, None):
@@ -79,7 +79,7 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
 
 
 def _write_line(number: NumberKind, selection: Selection) -> Line:
-    """Return what was selected as a line of the report."""
+    """Write what was selected as a line of the report."""
     name, text = wording.capital(NUMBER_NAMES[number]), format_selection(selection)
     if not isinstance(selection, PrivateChoice):
         return Line(name, text, selection.facts)
@@ -91,7 +91,7 @@ class PrivatePage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PageParameters | None:
-        """Draw the inputs; if they are refused, what was drawn before still stands."""
+        """Show the inputs and read them; if they are refused, show what was drawn before and return None."""
         actions.show_account()
         fields.start(QUESTION)
         follow_mean(dataset)
@@ -100,6 +100,7 @@ class PrivatePage(Page):
             st.session_state[QUESTION.key("guess_factor")] = QUESTION.get_initial_value("guess_factor")
 
         def name_the_sum(unused: Collection[str]) -> bool:
+            """Show which sum the bound is for, if it is for one; return False, as no field was drawn."""
             if "margin" not in unused:
                 column = summed_column(dataset)
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
@@ -123,12 +124,12 @@ class PrivatePage(Page):
         return parameters
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: object) -> None:
-        """Draw what was drawn before; nothing can be drawn now."""
+        """Show what was drawn before; nothing can be drawn now."""
         with slots.answer:
             actions.show(None, dataset)
 
     def draw_behind(self, answer: Answer) -> None:
-        """Draw what the two ways are, what either costs, what is assumed, and why *Mean* finds another bound."""
+        """Show what the two ways are, what either costs, what is assumed, and why *Mean* finds another bound."""
         solution, data = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
         difference = elsewhere.differing(data, answer.setting, solution.best, purpose is BoundPurpose.SMOOTH)
@@ -139,21 +140,21 @@ class PrivatePage(Page):
         cards.draw_behind(answer)
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
-        """Return the form of a range."""
+        """Return the form of a range by the name of its tab."""
         return {"A value range": on_card.show_range}
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Draw the buttons, and what was released."""
+        """Show the buttons, and what was released."""
         with slots.answer:
             actions.show(answer.parameters, session.dataset())
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
-        """Return the fields of the question that apply, without those of the tab."""
+        """List the names of the question's fields that apply, without those of the tab."""
         names = QUESTION.list_fields(Place.LINE, Place.MORE)
         return [name for name in names if name not in answer.parameters.unused_names]
 
     def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
-        """List what was selected, and what everything selected cost: the user's own doing, not the data's."""
+        """List what was selected, and what everything selected cost, as lines: the user's own doing, not the data's."""
         lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
         return (*lines, *list_spent_lines(session.get_ledger()))
 

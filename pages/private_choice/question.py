@@ -77,7 +77,7 @@ class PageParameters(PrivateParameters):
 
     @property
     def question(self) -> PrivateParameters:
-        """Return the question alone, on which the answer depends."""
+        """Return the parameters without those of the tabs, on which the answer depends."""
         return build_from(PrivateParameters, self)
 
 

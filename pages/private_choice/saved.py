@@ -80,7 +80,7 @@ def _list_paths(selection_type: type[Any]) -> dict[str, str]:
 
 
 def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
-    """Return the selections by digest of the data behind them, the latest `MAX_ENTRIES` of each.
+    """Convert the selections to JSON, by digest of the data behind them, the latest `MAX_ENTRIES` of each.
 
     All of it is public or released.
     """
@@ -92,6 +92,7 @@ def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
 
 
 def _write(number: NumberKind, selection: Selection) -> dict[str, Any]:
+    """Convert a selection to a JSON object of its number, its attributes and its guarantee."""
     values = {name: attrgetter(path)(selection) for name, path in _list_paths(type(selection)).items()}
     if isinstance(selection, PrivateChoice):
         prior = selection.problem.prior
@@ -106,7 +107,7 @@ def _write(number: NumberKind, selection: Selection) -> dict[str, Any]:
 
 
 def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
-    """Return the selections of a file; problems are noted.
+    """Read the selections of a file that are on its accounts, by digest of their data; problems are noted.
 
     Args:
         node: What `to_json` wrote.
@@ -132,7 +133,7 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
 
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
-    """Return what the file has written; None, with the problems noted, if nobody could have selected it so."""
+    """Read a selection with its number; None, with the problems noted, if nobody could have selected it so."""
     number = node.value.get("number") if isinstance(node.value, dict) else None
     selection_type = _TYPES.get(number, PrivateChoice) if isinstance(number, str) else PrivateChoice
     readers: dict[str, Reader] = {"number": lambda number: number.choose(_NUMBERS)}
@@ -186,6 +187,7 @@ def _build(selection_type: type[Any], members: dict[str, Any], facts: ReleaseFac
 
 
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
+    """Build a selected number; None if no draw for its question can give it."""
     number, column, value = members["number"], members.get("column", ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:
@@ -210,7 +212,7 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
 
 
 def merge(choices: Mapping[str, Choices], added: Mapping[str, Choices]) -> dict[str, Choices]:
-    """Return all selections of both, each as often as the one that holds it more often."""
+    """Return all selections of both, by digest, each as often as the one that holds it more often."""
     union = dict(choices)
     for digest, entries in added.items():
         unmatched = list(union.get(digest, ()))

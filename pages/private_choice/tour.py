@@ -15,7 +15,7 @@ from pages.shared.session.tour import Step
 
 
 def write_answer(dataset: Dataset, parameters: PrivateParameters) -> str:
-    """Return the costs of the private choice and of that for a sum at the same epsilon."""
+    """Write the costs of the private choice and of that for a sum at the same epsilon."""
     sum_parameters, epsilon = replace(parameters, purpose=BoundPurpose.SUM), parameters.selection_epsilon
     cost, sum_cost = (
         comparison.compute_direct_cost(p.choice, dataset.histogram) for p in (parameters, sum_parameters)

@@ -19,7 +19,7 @@ from pages.start.question import QUESTION
 
 @cached(max_entries=16)
 def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
-    """Return the curves and their best bound; the user's own bound moves marks only."""
+    """Compute the trade-off and its best bound, cached; the user's own bound moves marks only."""
     return solve(_data, StartParameters(epsilon))
 
 
@@ -35,7 +35,7 @@ PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 
 
 def list_releases(release_kind: str | None = None) -> list[str]:
-    """Return the statistics that have a page; only those of one kind if it is given."""
+    """List the phrases of the statistics that have a page; only those of one kind if it is given."""
     return [
         page.release_phrase
         for page in catalogue.PAGES
@@ -44,14 +44,14 @@ def list_releases(release_kind: str | None = None) -> list[str]:
 
 
 def find_page(release: str | None) -> Question | None:
-    """Return the page for a release; None if there is none."""
+    """Return the page for the phrase of a release; None if there is none."""
     return next(
         (page for page in catalogue.PAGES if page.release_phrase and page.release_phrase == release), None
     )
 
 
 def ask_questions() -> None:
-    """Draw the questions, and the button to the page that they lead to."""
+    """Show the questions, and the button to the page that they lead to."""
     state, release_key = st.session_state, QUESTION.key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
         options: dict[str, Any] = {"persist_state": "session"}

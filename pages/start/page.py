@@ -19,7 +19,7 @@ from pages.start.question import QUESTION
 
 
 def body(slots: layout.PageSlots) -> None:
-    """Draw the questions that lead to a page, the figure, and its answer."""
+    """Show the questions that lead to a page, the figure, and its answer."""
     if slots.intro is not None:
         with slots.intro:
             contents.ask_questions()
@@ -43,7 +43,7 @@ def body(slots: layout.PageSlots) -> None:
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
-    """Draw the figure and the answer."""
+    """Show the figure and the answer."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
     st.session_state[keys.PAGE_PARAMETERS] = (
         replace(parameters, bound=None) if dataset.is_private else parameters

@@ -255,7 +255,7 @@ def _clamp_users(
         detail=users.write_user_detail(
             clamped_users,
             rows_error,
-            solution.has_private_counts,
+            problem,
             warn_of_leaks(solution, dataset, parameters),
         ),
         numbers=users.build_user_numbers(clamped_users, rows_error, key, dataset.histogram.num_users),

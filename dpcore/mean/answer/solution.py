@@ -312,6 +312,11 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
                 f"**The noise is {wording.percent(share)} of the sum of weights**: this error is rough. Take a larger "
                 "ε."
             )
+        elif problem.is_near_end(max(solution.cap.privacy_variance, solution.smooth.privacy_variance)):
+            sentences.append(
+                "**The mean lies near an end of its range**: this error is rough. The program moves the mean into the "
+                "range, and errs less."
+            )
     sentences += warn_of_leaks(solution, dataset, parameters)
     if solution.cap.max_contributions == problem.histogram.max_size:
         sentences.append("The best bound keeps every row.")

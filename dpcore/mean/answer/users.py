@@ -24,6 +24,7 @@ from dpcore.common.programs import SPLITS_MEANS
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.parameters import Clamp, MeanParameters
+from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem
 from dpcore.mean.table_values import UserDeviations
 
 UNIT = "unit of the values"
@@ -113,14 +114,19 @@ def write_headline(users: UsersSolution) -> str:
 
 
 def write_user_detail(
-    users: UsersSolution, rows_error: float, has_private_counts: bool, leak_sentences: Sequence[str]
+    users: UsersSolution, rows_error: float, problem: mean.MeanProblem, leak_sentences: Sequence[str]
 ) -> str:
     """Write the sentences that qualify the headline, most important first; those on leaks come last."""
     sentences = [propose_clamp(users, rows_error, Clamp.USERS)]
     if users.deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
-    if has_private_counts:
+    if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
+        share = problem.noise_share(users.threshold, smooth=True)
+        if share > ROUGH_NOISE:
+            sentences.append(
+                f"**The noise is {wording.percent(share)} of the sum of weights**: this error is rough."
+            )
     return " ".join([*sentences, *leak_sentences])
 
 

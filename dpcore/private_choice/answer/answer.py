@@ -59,7 +59,7 @@ def build_methods(
     ledger: Ledger | None = None,
     total_epsilon: float | None = None,
 ) -> Methods | None:
-    """Write the methods section of the latest number that was drawn, or of the best one on a release in use.
+    """Write the methods section of the latest number that was drawn, or of the best one on a release; else None.
 
     Return None if neither is there: the best number on private data is no choice of this page.
 
@@ -89,6 +89,7 @@ def build_methods(
 def _describe_draw(
     number: str, latest: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
 ) -> Methods:
+    """Write the methods section of a number that was drawn, with its rule and what was spent."""
     facts, spending = latest.facts, ""
     if total_epsilon is not None:
         spending = (
@@ -114,6 +115,7 @@ def _describe_draw(
 
 
 def _describe_rule(p: PrivateParameters) -> str:
+    """Write the end of a sentence on what the best number minimises, or is."""
     if p.user_share and p.purpose in OF_MEAN:
         weights = "plain smooth weights" if p.purpose is BoundPurpose.SMOOTH else "a bound on rows"
         return (

@@ -129,7 +129,7 @@ class SelectionSettings:
 def build_request(
     card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
-    """Build the request for the bound of an answer.
+    """Build the request for the bound of an answer; say what it lacks, or return None if nothing needs a selection.
 
     Args:
         card: The answer.
@@ -161,7 +161,7 @@ def build_request(
 def _build_request(
     card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
-    """Build the request with the epsilons of the card and of the settings."""
+    """Build the request with the epsilons of the card and of the settings, without dividing a total."""
     card_parameters, release = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
     if isinstance(card_parameters, PrivateParameters):
@@ -270,7 +270,7 @@ def select(
 
 
 def _build_pairs(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
-    """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
+    """Build pairs with made-up codes of groups, as only their number matters; else return their distribution."""
     is_sum = problem.parameters.statistic is Statistic.SUM
     if is_sum and amounts.sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
@@ -360,7 +360,7 @@ def build_answer(
 
 
 def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
-    """Return the headline and the number of a pair of bounds."""
+    """Write the headline and the number of a selected pair of bounds."""
     parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         headline = f"Count each user in at most {groups}."
@@ -376,7 +376,7 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
 
 
 def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
-    """Return the headline and the number of a selected number."""
+    """Write the headline and the number of a selected bound or quantile."""
     label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit = "rows per user"
     if column := selection.column or (number is BoundPurpose.SUM and forms.summed_column(dataset)):
@@ -411,7 +411,7 @@ def build_code(
     range_facts: ReleaseFacts | None = None,
     card_code: CodeChoice | None = None,
 ) -> CodeChoice | None:
-    """Build the program that releases with what was selected.
+    """Build the program that releases with what was selected; None if no release uses it.
 
     Args:
         selection: The released bound, with its label.
@@ -457,7 +457,7 @@ def build_code(
 
 
 def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:
-    """Return the selection with its guarantee as JSON; nothing else in it depends on the data.
+    """Write the selection with its guarantee as JSON; nothing else in it depends on the data.
 
     Args:
         selection: What was selected.

@@ -24,7 +24,7 @@ Selection = PrivateChoice | PrivatePair | PrivateRange
 
 
 def error_name(parameters: PrivateParameters) -> str:
-    """Say what is counted, within a sentence; only for independent rows it is a standard error."""
+    """Name the error that costs refer to, within a sentence; only for independent rows it is a standard error."""
     if parameters.purpose is BoundPurpose.SUM:
         return "bias plus mean noise of the sum"
     if parameters.purpose is BoundPurpose.QUANTILE:
@@ -47,7 +47,7 @@ def format_cost(epsilon: float, delta: float | None = None) -> str:
 
 
 def format_selection(selection: Selection) -> str:
-    """Say what was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
+    """Format what was drawn for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
     if isinstance(selection, PrivatePair):
         return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, PrivateRange):
@@ -79,7 +79,7 @@ PAIR_AIM = (
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
-    """Say what a draw of a pair usually costs, from public figures alone."""
+    """Write how far a draw of a pair usually errs, from public figures alone."""
     share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if share is None:
         return f"With {groups}, a draw is little better than a guess: enter known bounds, or a larger ε."
@@ -90,7 +90,7 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
 
 
 def describe_range_cost(problem: RangeProblem) -> str:
-    """Say if the draw of a range is of use, for a public guess of the number of users."""
+    """Write if the draw of a range is of use, for a public guess of the number of users, or ask for that guess."""
     if problem.users is None or problem.signal_ratio is None:
         return "Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
@@ -108,7 +108,7 @@ def describe_range_cost(problem: RangeProblem) -> str:
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
-    """List what is assumed, on data of this kind."""
+    """List the assumptions about the data, the budgets and the costs, a sentence each."""
     value_assumptions: tuple[str, ...] = ()
     if parameters.purpose in OF_MEAN and parameters.user_share:
         share = wording.number(parameters.user_share, 2)
@@ -129,14 +129,14 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
 
 
 def format_share(share: float) -> str:
-    """Format a cost; tiny ones are less than 0.01 %."""
+    """Format a cost as a percentage; tiny ones are less than 0.01 %."""
     if 0.0 <= share < 1e-4:
         return f"<\N{NO-BREAK SPACE}0.01{wording.PERCENT}"
     return wording.percent(share)
 
 
 def describe_forecasts(forecasts: FloatArray, rows: int | None = None) -> str:
-    """Say what a draw typically costs, from public samples; where that is much, what does better.
+    """Write what a draw typically costs on public samples, and what does better if that is much.
 
     Args:
         forecasts: As a share of the least error, for each of `choice.USERS`; for a learner one, for its rows.
@@ -158,7 +158,7 @@ def is_direct(solution: PrivateSolution) -> bool:
 
 
 def write_headline(solution: PrivateSolution) -> str:
-    """Say which way to take; on a release, the number itself."""
+    """Write which way to take; on a release, the number itself."""
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
@@ -166,7 +166,7 @@ def write_headline(solution: PrivateSolution) -> str:
 
 
 def write_detail(solution: PrivateSolution) -> str:
-    """Say what the cost is counted in."""
+    """Write what the cost is counted in; on a release, that it costs nothing more."""
     if solution.data.release is not None:
         return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
@@ -200,7 +200,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
-    """List what stands behind the answer."""
+    """List sentences on the best number, users over the maximum, all epsilons, and what helps, by name."""
     p = solution.parameters
     facts: dict[str, str] = {}
     if solution.data.release is None:
