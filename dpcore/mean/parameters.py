@@ -94,7 +94,7 @@ class MeanParameters(Parameters):
     """Values below are raised to it. Public: from what the quantity is, not from data."""
     upper: float = range_end(1.0, "Highest value U", width=146, shared="upper", place=LINE)
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
-    clamp: Clamp = public.choice(Clamp.ROWS, "Clamp")
+    clamp: Clamp = public.choice(Clamp.ROWS, "Clamp", shared="clamp")
     """Rows: each to [L, U]. Users' deviations: a user's total deviation from the middle of [L, U], at most
     h (U − L)/2 for a bound of h rows. Users with fewer rows may lie farther out, at the same noise."""
     target: Target = public.choice(Target.POPULATION, "The mean of", shared="target")

@@ -23,8 +23,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
 from dpcore.dataset import Dataset
-from dpcore.mean import private_counts, value_range
+from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users
+from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
 from dpcore.mean.answer.solution import (
     MEAN_OVER_USERS,
     MeanSolution,
@@ -42,7 +43,6 @@ from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report.content import write_columns
 
-NO_VALUES = section.Missing("values, one per row", "Bring data with values")
 PLAIN = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
@@ -89,47 +89,6 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, summary))
     yield section.Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
     yield section.Label()
-
-
-def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show which range the values ask for, beside a search over the bound on rows."""
-    if not plots.has_range_choice(dataset):
-        yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
-        return
-    leak = ", **a private look** that no ε covers." if dataset.is_private else "."
-    yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
-    ranges = yield section.Cached(
-        plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
-    )
-    problem = ranges.rows.problem
-    joint = yield section.Search(
-        "range_search",
-        (problem.epsilon, problem.relative_noise),
-        lambda progress, should_stop: value_range.best_joint(
-            problem, progress=progress, should_stop=should_stop
-        ),
-        "Looking for the best range and bound",
-        is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-        num_kept=32,
-        seconds=0.3,
-        later_seconds=0.3,
-        is_light=True,
-    )
-    yield section.Table(plots.build_table(ranges, joint), "The range in use and the best ones")
-    if dataset.is_private:
-        yield section.Note(
-            "These ranges leak into every release that uses them. You can draw a range privately."
-        )
-        yield section.PrivateRange()
-    elif joint is not None and plots.is_usable(problem, joint):
-        low, high = plots.round_outward(joint)
-        if (low, high) != (ranges.current.lower, ranges.current.upper):
-            label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield section.Figures(
-        (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
-    )
 
 
 SECTIONS: section.Sections = {

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import standard
@@ -20,12 +21,16 @@ from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import Methods, cite_noise
 from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style
 from dpcore.common import wording
+from dpcore.common.certificate import Certificate
 from dpcore.common.programs import SPLITS_MEANS
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem
 from dpcore.mean.table_values import UserDeviations
+from dpcore.mean.value_range import RangeChoice
 
 UNIT = "unit of the values"
 ROWS_FIELD, USERS_FIELD = "*Rows*", "*Users' deviations*"
@@ -297,4 +302,88 @@ def write_user_methods(
         "noise included.",
         public_sentences=write_steps("a fixed number of rows", "a fixed limit"),
         rule=methods.rule.replace("The bound on rows per user", "The bound on a user's weight"),
+    )
+
+
+# --- the range ---
+
+
+def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersProblem | None:
+    """Build the problem of the best range and bound if users are clamped; None if no program or no value has any."""
+    if dataset.values is None or problem.program in SPLITS_MEANS:
+        return None
+    users_problem = ClampedUsersProblem(
+        dataset.values, float(problem.noise.variance(1.0)), problem.num_aggregates == 2
+    )
+    means = users_problem.users.means
+    return users_problem if means.min() < means.max() else None
+
+
+def describe_choice(
+    problem: ClampedUsersProblem,
+    threshold: float,
+    lower: float,
+    upper: float,
+    certificate: Certificate | None,
+) -> RangeChoice:
+    """Return a range for users, with the parts of its error, in the form of a range for rows."""
+    parts = problem.measure_parts(threshold, (lower + upper) / 2.0, threshold * (upper - lower) / 2.0)
+    certificate = certificate or Certificate(parts.error, 0.0, "it is not claimed to be the best")
+    return RangeChoice(
+        lower, upper, threshold, parts.clamping, parts.bounding, parts.noise, parts.error, certificate
+    )
+
+
+def find_best_choice(
+    problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
+) -> RangeChoice:
+    """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
+    best = best_joint(problem, progress=progress, should_stop=should_stop)
+    half_width = best.width / 2.0
+    ends = best.centre - half_width, best.centre + half_width
+    return describe_choice(problem, best.threshold, *ends, best.certificate)
+
+
+def is_usable(problem: ClampedUsersProblem, choice: RangeChoice) -> bool:
+    """Return True if a release can use a range: half of the users' weight or more is not clamped.
+
+    If noise is very large, the best range is next to a single value, which it publishes.
+    """
+    weights = np.minimum(choice.threshold, problem.users.sizes)
+    middle, limit = (
+        (choice.lower + choice.upper) / 2.0,
+        choice.threshold * (choice.upper - choice.lower) / 2.0,
+    )
+    deviations = np.abs(weights * (problem.users.means - (middle - problem.mean)))
+    is_wide = choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper))
+    return is_wide and float(weights[deviations > limit * (1.0 + 1e-9)].sum()) <= 0.5 * float(weights.sum())
+
+
+def compute_errors(
+    problem: ClampedUsersProblem, threshold: float, lowers: npt.ArrayLike, uppers: npt.ArrayLike
+) -> FloatArray:
+    """Compute the error, without cancelling, over ranges; many users count in groups, at nearly no difference.
+
+    Args:
+        problem: The question.
+        threshold: h, in rows per user.
+        lowers: L, a number or shape (ranges,).
+        uppers: U, likewise.
+    """
+    points, sum_weights = problem.points, problem.sum_weights(threshold)
+    weights, bias = np.minimum(threshold, points.sizes), abs(problem.compute_shift(threshold))
+    lower, upper = np.broadcast_arrays(
+        np.asarray(lowers, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
+    )
+    offsets, limits = (lower + upper) / 2.0 - problem.mean, threshold * (upper - lower) / 2.0
+    cuts = [
+        float(points.num_users @ np.maximum(np.abs(weights * (points.means - offset)) - limit, 0.0))
+        / sum_weights
+        for offset, limit in zip(offsets.tolist(), limits.tolist(), strict=True)
+    ]
+    squares = 4.0 * limits**2
+    if problem.has_private_counts:
+        squares = 2.0 * (limits**2 + (threshold * offsets) ** 2)
+    return np.asarray(
+        np.sqrt((bias + np.array(cuts)) ** 2 + problem.unit_variance * squares / sum_weights**2)
     )
