@@ -34,10 +34,8 @@ _SAMPLED = (
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    statements_text = write_statements(choice) if choice.is_in_libraries and choice.max_norm is None else ""
-    return common.assemble(
-        choice, LIBRARY, RELATION, list_differences(choice), statements_text, language="sql"
-    )
+    body_text = write_statements(choice) if choice.is_in_every_library else ""
+    return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body_text, language="sql")
 
 
 def list_differences(choice: Choice) -> list[str]:
@@ -45,6 +43,8 @@ def list_differences(choice: Choice) -> list[str]:
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="BigQuery")]
+    if choice.clamps_users:
+        return [common.CLAMPS_ROWS.format(library="BigQuery")]
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "

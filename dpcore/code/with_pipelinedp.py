@@ -24,8 +24,7 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    has_no_program = choice.max_norm is not None or not choice.is_in_libraries
-    body_text = "" if has_no_program else _render_body(choice)
+    body_text = _render_body(choice) if choice.is_in_every_library else ""
     requirements_text = common.add_readers(
         f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS, choice
     )
@@ -45,6 +44,8 @@ def _list_differences(choice: Choice) -> list[str]:
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="PipelineDP")]
+    if choice.clamps_users:
+        return [common.CLAMPS_ROWS.format(library="PipelineDP")]
     differences = [common.describe_public_counts(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append(

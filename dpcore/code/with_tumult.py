@@ -21,11 +21,12 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    has_no_program = choice.max_norm is not None or not choice.is_in_libraries
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
     noise = find_release_noise(choice, Program.TUMULT)
     values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
-    body_text = "" if has_no_program else common.render_program("with_tumult.py", choice, **values)
+    body_text = (
+        common.render_program("with_tumult.py", choice, **values) if choice.is_in_every_library else ""
+    )
     return common.assemble(
         choice, LIBRARY, RELATION, _list_differences(choice), body_text, common.add_readers(NEEDS, choice)
     )
@@ -36,6 +37,8 @@ def _list_differences(choice: Choice) -> list[str]:
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="Tumult")]
+    if choice.clamps_users:
+        return [common.CLAMPS_ROWS.format(library="Tumult")]
     differences = [
         common.describe_public_counts(choice),
         common.describe_gaussian_noise(choice),
