@@ -126,13 +126,13 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
 
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> None:
     problem = rows.problem
-    stand_ins = problem.per_group(
+    stand_ins = problem.sum_by_group(
         problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.best_cap.max_norm)
     )
     of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.best_cap.max_norm)) ** 2
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
-    assert problem.error(of_pair) > rows.best_cap.error
+    assert problem.combine_errors(of_pair) > rows.best_cap.error
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
