@@ -104,7 +104,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
         if statistic.is_non_negative:
-            assert view.best_vector.error <= view.best_cap.error <= view.compute_pair_error * (1 + 1e-3)
+            assert view.best_vector.error <= view.best_cap.error <= view.pair_error * (1 + 1e-3)
             told = answer_from(view).detail
             assert ("Scaling users instead" in told) == (view.saved_share >= MIN_SAVING)
         else:
@@ -186,7 +186,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     nothing: dict[str, object] = {"objective": Objective.MEAN_RMSE, "num_groups": 400}  # No T is of use.
     for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
         plain, scaled = (solve(d, build_parameters(Statistic.SUM, epsilon, **more)) for d in (small, large))
-        assert scaled.compute_pair_error == pytest.approx(plain.compute_pair_error / unit, rel=1e-3)
+        assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
         assert scaled.near_optimal_groups == plain.near_optimal_groups
         assert (scaled.pair is None) == (plain.pair is None)
         norms, norms_scaled = (view.norm_curves[0] for view in (plain, scaled))
@@ -223,7 +223,7 @@ def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: Any) -
     longer = solve(SHOP, build_parameters(num_groups=80))
     assert longer.num_groups == 80
     # As many groups more, all of them noise: another pair is best.
-    assert longer.compute_pair_error < rows.compute_pair_error
+    assert longer.compute_pair_error < rows.pair_error
     longest = solve(SHOP, build_parameters(num_groups=100_000_000))  # costs no more than 41 groups do
     assert longest.problem.totals.size == longer.problem.totals.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
