@@ -223,7 +223,7 @@ def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: Any) -
     longer = solve(SHOP, build_parameters(num_groups=80))
     assert longer.num_groups == 80
     # As many groups more, all of them noise: another pair is best.
-    assert longer.compute_pair_error < rows.pair_error
+    assert longer.pair_error < rows.pair_error
     longest = solve(SHOP, build_parameters(num_groups=100_000_000))  # costs no more than 41 groups do
     assert longest.problem.totals.size == longer.problem.totals.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
