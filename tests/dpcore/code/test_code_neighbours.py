@@ -97,9 +97,7 @@ def test_groups_off_the_list_use_up_no_group_of_a_user(library: Program, empty_f
     names = results(choice, library)
     noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else list(names["noisy"])
     assert noisy == pytest.approx([0, 50, 0], abs=1)
-    planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0), library)["released"][
-        "users"
-    ]
+    planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0), library)["released"]["users"]
     assert planned == pytest.approx({"p0": 0, "p1": 50, "p2": 0}, abs=1)
 
 
