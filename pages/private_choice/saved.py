@@ -145,9 +145,9 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
         readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
-    optional = _OPTIONAL if selection_type is PrivateChoice else {}
-    if "program" in readers:  # Files of earlier versions lack it.
-        optional = {"program": readers.pop("program")}
+    optional = dict(_OPTIONAL) if selection_type is PrivateChoice else {}
+    # Files of earlier versions lack these.
+    optional |= {name: readers.pop(name) for name in ("program", "clamps_users") if name in readers}
     members = node.read_members({**readers, **FACTS}, optional)
     facts = build_facts(node, members)
     if members is None or facts is None:
