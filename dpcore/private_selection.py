@@ -20,7 +20,7 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting.count import to_dataset
 from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.formats import File, MemoryFile
-from dpcore.counting.frames import FRAME, as_parquet
+from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import Roles
@@ -181,7 +181,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     paths: list[File] = [Path(path) for path in list_paths(data) or ()]
     names: list[str] | None = None
     if is_table(data):
-        paths, names = [MemoryFile(as_parquet(data, named))], [FRAME]
+        paths, names = [MemoryFile(write_parquet(data, named))], [FRAME_FILE]
     if not paths:
         return UserAmounts(_build_from_counts(data))
     if not user:

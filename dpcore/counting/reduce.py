@@ -17,13 +17,13 @@ from dpcore.counting import query
 from dpcore.counting.duck import (
     Columns,
     Duck,
+    compile_sql,
     count_twins_sql,
-    flag_sql,
-    in_part,
-    mask_users,
+    count_without_point_sql,
     note_placeholders,
-    sql_of,
-    without_point,
+    write_flag_sql,
+    write_part_condition,
+    write_user_checks,
 )
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.data.column_names import shorten
@@ -148,8 +148,11 @@ class Reduction:
             return self.run(make(rows))
         assert self.duck is not None
         cells = ", ".join(group_columns or query.who_columns(rows))
-        conditions = [in_part(cells, part_number, self.num_passes) for part_number in range(self.num_passes)]
-        parts = [self.run(make(self.duck.view("part", rows, condition))) for condition in conditions]
+        conditions = [
+            write_part_condition(cells, part_number, self.num_passes)
+            for part_number in range(self.num_passes)
+        ]
+        parts = [self.run(make(self.duck.create_view("part", rows, condition))) for condition in conditions]
         return {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
 
     def count_users(self, **masks: str) -> Columns:
@@ -157,13 +160,17 @@ class Reduction:
         marks = {}
         if self.duck is not None:
             who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
-            masks_sql = mask_users(who, texts) | {name: flag_sql(mask) for name, mask in masks.items()}
+            masks_sql = write_user_checks(who, texts) | {
+                name: write_flag_sql(mask) for name, mask in masks.items()
+            }
             marks = {f"{query.MARK}{name}": sql for name, sql in masks_sql.items()}
 
         def make(rows: Table) -> Table:
             """Build the histogram's expression over these rows, in DuckDB with the marks of users."""
             users = query.per_user(rows, self.roles.contribution)
-            marked = users if self.duck is None else self.duck.view("users_", users, further=marks)
+            marked = (
+                users if self.duck is None else self.duck.create_view("users_", users, further_columns=marks)
+            )
             return query.histogram(marked, self.roles.contribution)
 
         return self._run_in_parts(make, self.rows)
@@ -309,14 +316,20 @@ class Reduction:
         if not self.counts:
             note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
             with_point = histogram.get("with_point", _NONE).any()
-            if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
+            if (
+                with_point
+                and self.duck.fetch_rows(count_without_point_sql(compile_sql(self.rows), who[0]))[0][0]
+            ):
                 self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS}")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [
-                in_part("{}", part_number, self.num_passes) for part_number in range(self.num_passes)
+                write_part_condition("{}", part_number, self.num_passes)
+                for part_number in range(self.num_passes)
             ]
-            queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
-            if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
+            queries = [
+                count_twins_sql(compile_sql(self.rows), who, texts, condition) for condition in conditions
+            ]
+            if twins := sum(self.duck.fetch_rows(sql)[0][0] for sql in queries):
                 users = wording.counted(twins, "user looks like another one", "users look like others")
                 self.notes.append(f"{users} but for spaces or Unicode forms: {_TWO_WAYS}")
 
@@ -350,7 +363,7 @@ class Reduction:
         """Store the codes of ``users`` or ``tasks`` in a table, once for all facets, and return it."""
         if name not in self._codes:
             columns = query.who_columns(rows) if name == "users" else query.task_columns(rows)
-            self._codes[name] = duck.keep(name, query.numbered(rows, columns, self.order))
+            self._codes[name] = duck.store_table(name, query.numbered(rows, columns, self.order))
         return self._codes[name]
 
     def _totals(self, rows: Table, histogram: ContributionHistogram, has_negative: bool) -> dataset.Totals:
@@ -460,7 +473,7 @@ def _list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
     """Return the name of each task, in the order of codes."""
     length, columns = dataset.LONGEST_TASK_NAME, query.task_columns(codes)
     cells = [f"substr(CAST({name} AS VARCHAR), 1, {length})" for name in columns]
-    names = duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
+    names = duck.fetch_rows(f"SELECT {', '.join(cells)} FROM ({compile_sql(codes)}) ORDER BY code")
     return tuple(" × ".join(str(cell) for cell in row) for row in names)
 
 

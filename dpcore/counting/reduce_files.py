@@ -15,7 +15,15 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, relation
-from dpcore.counting.duck import Duck, Steps, StoppedError, in_part, literal, release_memory, sql_of
+from dpcore.counting.duck import (
+    Duck,
+    Steps,
+    StoppedError,
+    compile_sql,
+    quote_literal,
+    release_memory,
+    write_part_condition,
+)
 from dpcore.counting.reduce import MAX_SIZES, Facets, Reduction, RowPlaces, describe_first, note_copies
 from dpcore.counting.relation import ROW, Relation, clean_sql, comparable_sql, is_padded_sql, strip_padded
 from dpcore.data.column_names import HEADER_AGAIN, REMOVE_HEADER, and_more, shorten
@@ -69,7 +77,7 @@ class FileReduction:
         copies: bool = False,
     ) -> None:
         self.columns, self.roles, self.notes = relations[0].columns, roles, notes
-        self._steps, self._stop, self._queries = steps, should_stop, steps.total
+        self._steps, self._stop, self._queries = steps, should_stop, steps.num_steps
         self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
         table_sizes = [each.table.frame.size for each in relations if each.table is not None]
@@ -122,9 +130,9 @@ class FileReduction:
             try:
                 facets = self._mend_and_reduce()
             except (InvalidInput, StoppedError):
-                truncation.verdict()  # A truncated file is the likely cause of other problems.
+                truncation.raise_if_damaged()  # A truncated file is the likely cause of other problems.
                 raise
-            truncation.verdict()
+            truncation.raise_if_damaged()
             return facets
 
     def _mend_and_reduce(self) -> Facets:
@@ -187,7 +195,7 @@ class FileReduction:
 
     def _reduce_memory(self, error: Exception) -> None:
         """Reduce the memory of the next attempt: first one thread and small buffers, then fewer users at a time."""
-        self._steps.total = self._steps.done + self._queries
+        self._steps.num_steps = self._steps.num_done + self._queries
         if not self._threads:
             self._threads = 1
             self._relations = [replace(each, buffer=relation.SMALL_BUFFER) for each in self._relations]
@@ -215,7 +223,7 @@ class FileReduction:
             roles = relation.rename_roles(self.roles, self.columns)
             if self.roles.kind is TableKind.HISTOGRAM:
                 return self._reduce_sizes(duck, roles)
-            facets = self._reduce_events(duck, duck.table("source"), roles)
+            facets = self._reduce_events(duck, duck.get_table("source"), roles)
             if len(self.columns) > 2 and not self._counts:
                 self._note_copies(duck, roles)
         # Reading all of a file once more takes 4 % of the time; it is not needed if no id contains a blank between
@@ -250,7 +258,7 @@ class FileReduction:
         self._numbers = numbers
         view = self._write_view(self._relations, numbered)
         duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {view}")
-        self._types = duck.table("source").schema()
+        self._types = duck.get_table("source").schema()
 
     def _write_view(self, relations: Sequence[Relation], numbered: bool) -> str:
         """Return the SQL of all rows of these files, with the number columns added."""
@@ -263,13 +271,15 @@ class FileReduction:
 
         def ask(masks: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether any row satisfies each SQL mask."""
-            self._steps.total += 1
+            self._steps.num_steps += 1
             anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
-            return dict(zip(masks, map(bool, duck.rows(f"SELECT {anywhere} FROM source")[0]), strict=True))
+            return dict(
+                zip(masks, map(bool, duck.fetch_rows(f"SELECT {anywhere} FROM source")[0]), strict=True)
+            )
 
         delimiters = {each.delimiter for each in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
-        cells = f"trim({column}, {literal(BLANKS)})"
+        cells = f"trim({column}, {quote_literal(BLANKS)})"
 
         def find_place(mask: str) -> str:
             """Return the location of the first row that satisfies an SQL mask."""
@@ -305,11 +315,11 @@ class FileReduction:
         cells = ", ".join(f"{comparable_sql(column, self._types[column])} AS {column}" for column in columns)
         rows = f"SELECT {cells} FROM source WHERE {self._counted_sql(columns, roles)}"
         number = 0
-        self._steps.total += self._passes
+        self._steps.num_steps += self._passes
         for pass_index in range(self._passes):
-            condition = in_part(", ".join(roles.privacy_unit), pass_index, self._passes)
+            condition = write_part_condition(", ".join(roles.privacy_unit), pass_index, self._passes)
             groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {condition} GROUP BY {', '.join(columns)}"
-            number += duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
+            number += duck.fetch_rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
         row_places = self._find_repeats(columns, roles, 1) if number and self._in_memory else []
         note_copies(number, self.notes, row_places)
 
@@ -338,9 +348,12 @@ class FileReduction:
         # The few columns are stored if reading them again would cost more.
         read_again = not who_alone or self._passes > 1
         if read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
-            rows = duck.keep("rows", rows)
+            rows = duck.store_table("rows", rows)
         header_condition = self._header_condition(rows)
-        if header_condition and duck.rows(f"SELECT bool_or({header_condition}) FROM ({sql_of(rows)})")[0][0]:
+        if (
+            header_condition
+            and duck.fetch_rows(f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})")[0][0]
+        ):
             self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
@@ -361,7 +374,7 @@ class FileReduction:
         counts = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
         odd, spaced = (bool(np.nansum(np.asarray(counts[name], np.float64))) for name in ("odd", "blanks"))
         if odd:
-            self._steps.total += 1
+            self._steps.num_steps += 1
             return None
         reduction.histogram, self._has_blanks = counts, spaced
         return reduction.reduce()
@@ -373,14 +386,14 @@ class FileReduction:
             return ""
         who, name = f"{query.WHO}0", self.roles.user or ""
         # Cleaning every cell would take longer than counting, so the last word of the name is searched first.
-        return f"(contains({who}, {literal(name.split()[-1])}) AND {clean_sql(who)} = {literal(name)})"
+        return f"(contains({who}, {quote_literal(name.split()[-1])}) AND {clean_sql(who)} = {quote_literal(name)})"
 
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
-        self._steps.total += 1
+        self._steps.num_steps += 1
         names = enumerate(self.columns)
-        condition = " AND ".join(f"{clean_sql(f'c{index}')} = {literal(name)}" for index, name in names)
-        if number := duck.rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
+        condition = " AND ".join(f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in names)
+        if number := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
             message, location = HEADER_AGAIN + and_more(number - 1), self._find_marked(condition, 1)[0][0]
             raise refuse(message, location, REMOVE_HEADER)
 
@@ -403,11 +416,11 @@ class FileReduction:
         import ibis
 
         in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
-        self._steps.total += in_parts * (self._passes - 1)
+        self._steps.num_steps += in_parts * (self._passes - 1)
 
         def find_places(cell_kind: str, max_rows: int) -> RowPlaces:
             """Return the locations and contents of the first rows with cells of a kind."""
-            self._steps.total += 1
+            self._steps.num_steps += 1
             if cell_kind == "again":
                 return self._find_repeats(roles.privacy_unit, roles, max_rows)
             if cell_kind == "nul":
@@ -416,7 +429,7 @@ class FileReduction:
 
             def write_sql(connection: Duck) -> str:
                 """Return the SQL of all rows with their number, a flag for cells of the kind, and the cell to show."""
-                table = connection.table("source")
+                table = connection.get_table("source")
                 number = None if value is None else self._value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
                 events = query.events(
@@ -427,12 +440,12 @@ class FileReduction:
                 shown = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
                 detail = events[shown[cell_kind]] if cell_kind in shown else ibis.literal("")
                 bad = query.odd_cells(events, roles.missing_users, self._counts)[cell_kind]
-                return sql_of(events.select(ROW, bad=bad, detail=detail))
+                return compile_sql(events.select(ROW, bad=bad, detail=detail))
 
             return self._find_rows(write_sql, max_rows)
 
         return Reduction(
-            rows, message_roles or self.roles, self.columns, duck.run, duck, find_places,
+            rows, message_roles or self.roles, self.columns, duck.fetch_expression, duck, find_places,
             notes=self.notes, counts=self._counts, num_passes=self._passes, order=ROW if self._in_memory else "",
         )  # fmt: skip
 
@@ -444,7 +457,7 @@ class FileReduction:
         size_name, users_name = shorten(self.roles.size or ""), shorten(self.roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.
         order = [ROW] if self._in_memory else []
-        table = duck.keep("sizes", duck.table("source").select(size, users, *order))
+        table = duck.store_table("sizes", duck.get_table("source").select(size, users, *order))
         with Problems() as problems:
             for role in ("size", "users"):
                 its = Roles(TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL)
@@ -456,12 +469,12 @@ class FileReduction:
                 reduction.refuse_cells(problems)
         fits = f"{size} > 0 AND {users} > 0"
         sums = f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits}"
-        columns = duck.columns(f"{sums} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
+        columns = duck.fetch_columns(f"{sums} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
         if columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER}, or a larger unit")
         zero = f"({size} = 0 OR {users} = 0)"
-        if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {zero}")[0][0]:
+        if count := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero}")[0][0]:
             rows = wording.counted(
                 count, "row of size 0 or without users was", "rows of size 0 or without users were"
             )

@@ -84,7 +84,7 @@ def list_rejected(duck: Duck, relation: Relation, should_stop: ShouldStop | None
         return by_fields
     if by_fields:  # with missing cells filled in, DuckDB rejects none of these lines
         relation = replace(relation, short_rows=True, is_single_threaded=True)
-    duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(relation, rejects=True)}")
+    duck.fetch_columns(f"SELECT count(COLUMNS(*)) FROM {scan(relation, rejects=True)}")
     lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
     rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {lines_sql} FROM reject_errors"
     rejected = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()

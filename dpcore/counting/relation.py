@@ -14,8 +14,8 @@ import numpy as np
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting import query
-from dpcore.counting.duck import WHOLE_NUMBERS, Duck, as_text, identifier, literal
-from dpcore.counting.formats import MAX_LINE_BYTES, File, MemoryFile, describe_file, plain_bytes
+from dpcore.counting.duck import INTEGER_TYPES, Duck, quote_identifier, quote_literal, write_text_sql
+from dpcore.counting.formats import MAX_LINE_BYTES, File, MemoryFile, describe_file, open_plain_bytes
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.tables import BLANKS, FileKind, Table
@@ -91,8 +91,8 @@ class Relation:
         return self.delimiter or ASCII_SEPARATORS[0]
 
     def open_bytes(self) -> AbstractContextManager[IO[bytes]]:
-        """Open the uncompressed bytes of the file, as `formats.plain_bytes`."""
-        return plain_bytes(self.path, self.packing, self.name)
+        """Open the uncompressed bytes of the file, as `formats.open_plain_bytes`."""
+        return open_plain_bytes(self.path, self.packing, self.name)
 
 
 def stamp_of(path: File) -> tuple[int, int]:
@@ -165,7 +165,7 @@ def _select_rows(relation: Relation, columns: Sequence[str], missing: MissingUse
     condition = ""
     if relation.is_text and missing is MissingUsers.ONE_USER and len(cells) > 1:
         # A blank line names no user, but it is not a row either.
-        filled = " OR ".join(f"trim(x{index}, {literal(BLANKS)}) <> ''" for index in range(len(cells)))
+        filled = " OR ".join(f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(cells)))
         condition = f" WHERE {filled}"
     return f"SELECT {', '.join(selected)} FROM {rows}{condition}"
 
@@ -190,7 +190,7 @@ def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> p
     cells = [f"coalesce({trim_sql(f'x{index}', is_text_file)}, '') AS x{index}" for index in columns]
     limit = "" if max_rows is None else f" LIMIT {max_rows}"
     rows_sql = f"(SELECT {', '.join(texts)} FROM {scan(relation)}{limit})"
-    with duck.in_order():
+    with duck.keep_order():
         table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows_sql}").to_arrow_table()
     frame: pd.DataFrame = table.to_pandas()
     return frame.set_axis(relation.columns, axis=1)
@@ -201,7 +201,7 @@ def find_mixed_columns(relations: Sequence[Relation]) -> frozenset[str]:
     types: dict[str, set[str]] = {column: set() for column in relations[0].columns}
     for relation in relations:
         for column, column_type in zip(relation.columns, relation.types or repeat("VARCHAR"), strict=False):
-            types[column].add("BIGINT" if column_type in WHOLE_NUMBERS else column_type)
+            types[column].add("BIGINT" if column_type in INTEGER_TYPES else column_type)
     return frozenset(column for column, distinct_types in types.items() if len(distinct_types) > 1)
 
 
@@ -211,10 +211,10 @@ def scan(relation: Relation, rejects: bool = False) -> str:
     With ``rejects``, lines that cannot be read go to DuckDB's table of rejected lines.
     """
     if relation.table is not None:
-        return identifier(str(relation.path))
+        return quote_identifier(str(relation.path))
     if relation.kind is FileKind.PARQUET:
         return parquet_scan(relation.path, len(relation.columns))
-    path = literal(str(relation.path))
+    path = quote_literal(str(relation.path))
     packing = f"hive_partitioning = false, compression = '{relation.packing or 'none'}'"
     if relation.kind is FileKind.JSON:
         return _scan_json(relation.keys, f"{path}, format = 'newline_delimited', {packing}")
@@ -222,7 +222,7 @@ def scan(relation: Relation, rejects: bool = False) -> str:
     # DuckDB includes the line end in the size of a line.
     options = [
         f"auto_detect = false, header = {relation.has_header}, skip = {relation.skip}, {packing}",
-        f"columns = {{{columns}}}, delim = {literal(relation.separator)}, quote = '\"', escape = '\"'",
+        f"columns = {{{columns}}}, delim = {quote_literal(relation.separator)}, quote = '\"', escape = '\"'",
         f"max_line_size = {MAX_LINE_BYTES + 2}, buffer_size = {relation.buffer}",
         *(["null_padding = true"] if relation.short_rows else []),
         *(["parallel = false"] if relation.is_single_threaded else []),
@@ -240,18 +240,20 @@ def parquet_scan(path: File, num_columns: int) -> str:
     """
     names = ", ".join(f"x{index}" for index in range(num_columns))
     options = "hive_partitioning = false, can_have_nan = true"
-    return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
+    return f"read_parquet({quote_literal(str(path))}, {options}) AS rows({names})"
 
 
 def _scan_json(keys: Sequence[str], options: str) -> str:
     """Return the SQL that reads JSON Lines, with the values of the keys as columns ``x0``, ``x1`` and so on."""
     if len({key.lower() for key in keys}) == len(keys) and "" not in keys:
-        columns = ", ".join(f"{literal(key)}: 'JSON'" for key in keys)
+        columns = ", ".join(f"{quote_literal(key)}: 'JSON'" for key in keys)
         names = ", ".join(f"x{index}" for index in range(len(keys)))
         return f"read_json({options}, columns = {{{columns}}}) AS rows({names})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
     pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in keys]
-    selected = ", ".join(f"json->{literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers))
+    selected = ", ".join(
+        f"json->{quote_literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers)
+    )
     is_object = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
     return f"(SELECT {selected} FROM read_json_objects({options}) WHERE {is_object}) AS rows"
 
@@ -267,18 +269,18 @@ def _cell_sql(relation: Relation, index: int) -> str:
     column = f"x{index}"
     if relation.kind is FileKind.JSON:
         text, number = f"{column}->>'$'", f"TRY_CAST({column}->>'$' AS DOUBLE)"
-        number_text = as_text(number, "DOUBLE", text)
+        number_text = write_text_sql(number, "DOUBLE", text)
         return f"CASE json_type({column}) WHEN 'DOUBLE' THEN {number_text} ELSE {text} END"
     if relation.kind is FileKind.PARQUET:
         column_type, must_be_text = relation.types[index], relation.columns[index] in relation.text_columns
-        return as_text(column, column_type) if must_be_text or column_type == "BLOB" else column
+        return write_text_sql(column, column_type) if must_be_text or column_type == "BLOB" else column
     return column
 
 
 def trim_sql(cell: str, quoted: bool = True) -> str:
     """Return the SQL of a cell without blanks around it; testing first takes a third of the time of trimming all."""
-    inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
-    return f"CASE WHEN {is_padded_sql(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+    inner = f"regexp_replace({cell}, {quote_literal(FAR_QUOTED)}, '\\1')" if quoted else cell
+    return f"CASE WHEN {is_padded_sql(cell)} THEN trim({inner}, {quote_literal(BLANKS)}) ELSE {cell} END"
 
 
 def is_padded_sql(cell: str) -> str:

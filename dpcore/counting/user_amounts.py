@@ -12,8 +12,8 @@ from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query
-from dpcore.counting.count import count_pairs, take_pairs
-from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, literal, sql_of
+from dpcore.counting.count import count_pairs, prefer_pair_roles
+from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, compile_sql, quote_literal
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.formats import File, FileStart
 from dpcore.counting.heads import describe_parquet
@@ -60,7 +60,7 @@ def read_user_amounts(
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
         refuse_times(problems, source.head.times, roles.value)
-    pair_roles = take_pairs(source.roles, roles)
+    pair_roles = prefer_pair_roles(source.roles, roles)
     if pair_roles.kind is TableKind.PAIRS:
         try:
             return count_pairs(source, pair_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
@@ -94,7 +94,7 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
             if start.kind is FileKind.TEXT:
                 relation, head = _read_text_header(path, name, start)
             else:
-                relation, head = describe_parquet(path, name, 0, header_only=True)
+                relation, head = describe_parquet(path, name, 0, reads_header_only=True)
         except InvalidInput:
             raise _unreadable() from None
         relations.append(relation)
@@ -133,7 +133,7 @@ class _AmountsReduction(FileReduction):
     def _open_source(self, duck: Duck) -> None:
         """Create the view ``source``: all rows as text, and values as clamped numbers, each cell read separately."""
         self._create_view(duck, {}, False)
-        self._num_rows = int(duck.rows("SELECT count(*) FROM source")[0][0])
+        self._num_rows = int(duck.fetch_rows("SELECT count(*) FROM source")[0][0])
         if (name := self.roles.value) is None:
             return
         column = f"c{self.columns.index(name)}"
@@ -142,14 +142,14 @@ class _AmountsReduction(FileReduction):
             # The decimal mark of the column is for the program only; no number here depends on it.
             self.decimals[name] = self._settle_marks(duck, column, name).decimal
             semicolons = all(relation.delimiter == ";" for relation in self._relations)
-            number = read_cell_sql(f"trim({column}, {literal(BLANKS)})", "," if semicolons else ".")
+            number = read_cell_sql(f"trim({column}, {quote_literal(BLANKS)})", "," if semicolons else ".")
         elif column_type.is_numeric() or column_type.is_null():
             number, self.decimals[name] = f"CAST({column} AS DOUBLE)", ""
         else:
             self.column_problem = refuse(NO_NUMBERS, f"column {shorten(name)}", ANOTHER)
             raise self.column_problem
         count = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number}), false)"
-        self._cells_without_number = int(duck.rows(count)[0][0])
+        self._cells_without_number = int(duck.fetch_rows(count)[0][0])
         finite = f"CASE WHEN isfinite({number}) THEN {number} ELSE 0.0 END"
         clamped = f"coalesce(greatest(least({finite}, {LARGEST_CELL}), -{LARGEST_CELL}), 0.0)"
         self._create_view(duck, {column: clamped}, False)
@@ -162,18 +162,18 @@ class _AmountsReduction(FileReduction):
         with self._duck() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
-            table = duck.table("source")
+            table = duck.get_table("source")
             value = None if roles.value is None else table[f"n{roles.value}"]
             rows = query.select_counted(query.events(table, roles, value, has_nan=True), roles.missing_users)
-            self.amounts = self._count_amounts(duck, duck.keep("rows", rows), roles)
+            self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
         return Facets(self.amounts.histogram)
 
     def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
         """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
         who = ", ".join(query.who_columns(rows))
-        table = f"({sql_of(rows)})"
+        table = f"({compile_sql(rows)})"
         sizes = f"SELECT count(*) AS size FROM {table} GROUP BY {who}"
-        users = duck.columns(f"SELECT size, count(*) AS users FROM ({sizes}) GROUP BY size")
+        users = duck.fetch_columns(f"SELECT size, count(*) AS users FROM ({sizes}) GROUP BY size")
         histogram = ContributionHistogram.nobody()
         if users["size"].size:
             histogram = ContributionHistogram.from_table(users["size"], users["users"])
@@ -185,18 +185,18 @@ class _AmountsReduction(FileReduction):
         if roles.task is None:
             if not sums_sql:
                 return amounts
-            totals = duck.columns(f"SELECT sum(value) AS sums FROM {table} GROUP BY {who}")["sums"]
+            totals = duck.fetch_columns(f"SELECT sum(value) AS sums FROM {table} GROUP BY {who}")["sums"]
             return replace(amounts, totals=np.asarray(totals, np.float64))
         groups = ", ".join(query.task_columns(rows))
         named = f"FROM {table} WHERE task IS NOT NULL"
         pairs_sql = f"SELECT {who}, count(*) AS rows{sums_sql} {named} GROUP BY {who}, {groups}"
         code = f"dense_rank() OVER (ORDER BY {who}) AS code"
-        pairs = duck.columns(f"SELECT * EXCLUDE ({who}), {code} FROM ({pairs_sql})")
+        pairs = duck.fetch_columns(f"SELECT * EXCLUDE ({who}), {code} FROM ({pairs_sql})")
         order = np.argsort(pairs["code"], kind="stable")
         num_groups = f"SELECT count(*) FROM (SELECT DISTINCT {groups} {named})"
         return replace(
             amounts, user_codes=np.asarray(pairs["code"], np.int64)[order],
             rows=np.asarray(pairs["rows"], np.int64)[order],
             sums=np.asarray(pairs["sums"], np.float64)[order] if sums_sql else None,
-            num_groups=int(duck.rows(num_groups)[0][0]),
+            num_groups=int(duck.fetch_rows(num_groups)[0][0]),
         )  # fmt: skip

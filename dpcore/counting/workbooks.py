@@ -17,7 +17,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
-from dpcore.counting.formats import AS_CSV, File
+from dpcore.counting.formats import SAVE_AS_CSV, File
 from dpcore.data.column_names import count_titles, refuse_many_columns, word_set
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
 
@@ -80,7 +80,7 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
-        raise refuse("the Excel workbook is damaged or protected", remedy=AS_CSV) from None
+        raise refuse("the Excel workbook is damaged or protected", remedy=SAVE_AS_CSV) from None
     if not rows.numbers:
         raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
     lines = np.array(rows.numbers, np.int64)
@@ -223,11 +223,15 @@ def _refuse_bombs(path: File) -> None:
             size = sum(member.file_size for member in members)
             other_bytes = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        raise refuse("the Excel workbook is damaged", remedy=AS_CSV) from None
+        raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
     if size > MAX_WORKBOOK_BYTES:
-        raise refuse(f"it unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read", remedy=AS_CSV)
+        raise refuse(
+            f"it unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read", remedy=SAVE_AS_CSV
+        )
     if other_bytes > MAX_BESIDE_BYTES:
-        raise refuse(f"{other_bytes:,} bytes are beside the sheets, more than can be read", remedy=AS_CSV)
+        raise refuse(
+            f"{other_bytes:,} bytes are beside the sheets, more than can be read", remedy=SAVE_AS_CSV
+        )
 
 
 # --- the XML of a sheet and of its shared texts ------------------------------------------------------------
@@ -309,7 +313,7 @@ def _refuse_declarations(*_: object) -> None:
 
 def too_many_cells(max_cells: int, number: int) -> InvalidInput:
     """Return the error for a sheet with more cells than the limit, which names a row."""
-    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {number:,}", AS_CSV)
+    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {number:,}", SAVE_AS_CSV)
 
 
 class _SharedTexts(_TextCollector):
@@ -402,7 +406,7 @@ class SheetReader(_TextCollector):
             self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
             self._column, self._row = 0, []
             if self._number > self._max_rows:
-                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=AS_CSV)
+                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=SAVE_AS_CSV)
         elif name == "mergeCell":
             self.merged_ranges += 1
         else:

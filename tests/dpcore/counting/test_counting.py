@@ -499,7 +499,7 @@ def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memor
     allowed = counting.MemoryFile(b"a\n1\n") if in_memory else put("a\n1\n", "a.csv")
     workspace = None if in_memory else counting.Workspace()
     with closing(duck.Duck() if workspace is None else duck.Duck([allowed], workspace.folder)) as session:
-        assert session.rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
+        assert session.fetch_rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
         for statement in (
             f"SELECT * FROM read_csv('{put('b', 'b.csv')}')",
             "SELECT * FROM read_csv('https://example.org/a.csv')",
@@ -507,9 +507,9 @@ def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memor
             "SET enable_external_access = true",
         ):
             with pytest.raises(duckdb.Error):
-                session.rows(statement)
+                session.fetch_rows(statement)
         for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            assert session.rows(f"SELECT current_setting('{setting}')") == [(False,)]
+            assert session.fetch_rows(f"SELECT current_setting('{setting}')") == [(False,)]
 
 
 def test_a_workspace_goes_when_nothing_refers_to_it():
@@ -630,7 +630,7 @@ def test_no_name_of_a_column_outlives_what_was_counted(put):
     content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"
     for small_bytes in SIZES:
         count_files(put(content), roles, small_bytes)
-    assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source")[2]
+    assert "maiden_name" in counting.write_recipe(counting.ENGINES["duckdb"], roles, "source")[2]
     del roles
     assert not remembered("maiden_name")
 

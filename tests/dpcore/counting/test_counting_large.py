@@ -112,12 +112,12 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     path = put(gzipped(f"user_id,product,amount\n{ROWS}".encode()))
-    monkeypatch.setattr(diagnose.TruncationCheck, "_check_end", lambda self, *_: self._given_up.wait(60))
+    monkeypatch.setattr(diagnose.TruncationCheck, "_check_end", lambda self, *_: self._end_event.wait(60))
     source = counting.open_files([path], small_bytes=0)
-    real, counted_by = diagnose.TruncationCheck.verdict, []
+    real, counted_by = diagnose.TruncationCheck.raise_if_damaged, []
     # Only when the rows are counted are the ends waited for.
     monkeypatch.setattr(
-        diagnose.TruncationCheck, "verdict", lambda self: counted_by.append(self) or real(self)
+        diagnose.TruncationCheck, "raise_if_damaged", lambda self: counted_by.append(self) or real(self)
     )
     stopped = counting.count(source, WHO, Disclosure.PRIVATE, should_stop=lambda: bool(counted_by))
     assert stopped.dataset is None
@@ -329,7 +329,7 @@ def test_duckdb_does_not_compare_every_two_columns(tmp_path):
     with closing(Duck()) as held, closing(Duck([], tmp_path)) as large:
         for duck in (held, large):
             # What two cells have in common would be a projection of its own.
-            plan = str(duck.rows("EXPLAIN SELECT range ** 7 AS a, range ** 7 + 1 AS b FROM range(9)"))
+            plan = str(duck.fetch_rows("EXPLAIN SELECT range ** 7 AS a, range ** 7 + 1 AS b FROM range(9)"))
             assert plan.count("Projection ─") == 1
 
 

@@ -93,10 +93,10 @@ def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
         put("user_id," + ",".join(f"c{k}" for k in range(50)) + "\n" + "u1,2\n" * 2_000, "wide.csv"),
         put(f'{{"user_id":1,{keys}}}\n' + '{"user_id":1,"k7":1}\n' * 1_999, "sparse.jsonl"),
     ]
-    assert counting.open_files([few]).complete
+    assert counting.open_files([few]).is_complete
     for path in files:
         source = counting.open_files([path])
-        assert not source.complete
+        assert not source.is_complete
         assert len(source.head.frame) <= 1_000
         data = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
         assert (data.histogram.num_users, data.histogram.num_rows) == (1, 2_000)
@@ -139,7 +139,7 @@ def test_rows_of_a_sheet_are_as_wide_as_the_widest(monkeypatch) -> None:
 def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, monkeypatch) -> None:
     path = put("user_id,amount,product\n" + "".join(f"u{k % 7},{k % 5},p{k % 3}\n" for k in range(500)))
     source = counting.open_files([path])
-    assert source.complete
+    assert source.is_complete
     once = counting.count(source, source.roles, Disclosure.PRIVATE)
     monkeypatch.setattr(reduce_files, "HELD_CELLS", 100)
     recounted = counting.count(source, source.roles, Disclosure.PRIVATE)
