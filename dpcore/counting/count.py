@@ -23,11 +23,11 @@ from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import files
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, StoppedError
+from dpcore.counting.facets import Facets
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
-from dpcore.counting.reduce import Facets
 from dpcore.counting.reduce_files import FileReduction
-from dpcore.counting.relation import refuse_changed, refuse_times, safe_path, scan
+from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
 from dpcore.data.tables import Table, TableLayout, read_numbers
@@ -125,13 +125,13 @@ def _read_number_columns(
         return {name: read_numbers(source.head, name).values for name in columns_to_read}
     with closing(Workspace()) as workspace:
         (relation,) = source.relations
-        relation = replace(relation, path=safe_path(relation.path, workspace))
+        relation = replace(relation, path=find_safe_path(relation.path, workspace))
         cast_sql = "::VARCHAR" if relation.types else ""
         with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
             cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns_to_read]
             number_sqls = [f"TRY_CAST({cell} AS DOUBLE) AS c{index}" for index, cell in enumerate(cell_sqls)]
             try:
-                columns = duck.fetch_columns(f"SELECT {', '.join(number_sqls)} FROM {scan(relation)}")
+                columns = duck.fetch_columns(f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}")
             except duckdb.Error:
                 raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
     return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(columns_to_read)}
@@ -342,7 +342,7 @@ def count(
             return CountResult.build(start, pair_dataset)
         reduction = FileReduction(
             source.relations, event_roles, memory_limit, should_stop, Steps(progress, count_queries(event_roles)),
-            notes, counts=roles.kind is TableKind.COUNTS, copies=counts_copies,
+            notes, is_count_table=roles.kind is TableKind.COUNTS, counts_copies=counts_copies,
         )  # fmt: skip
         facets = reduction.reduce()
     except StoppedError:
@@ -353,16 +353,16 @@ def count(
     refuse_changed(source.relations, "while it was counted")
     if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
         raise InvalidInput(problems)
-    if isinstance(provenance, ReleaseFacts) and reduction.sizes_repeat:
+    if isinstance(provenance, ReleaseFacts) and reduction.has_repeated_sizes:
         remedy = f"Bring one release with each size once in column {column_names.shorten(roles.size or '')}"
         raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
     layout = None
     if source.head.layouts:
         layouts = list(source.head.layouts)
-        for index, encoding in reduction.encodings.items():
+        for index, encoding in reduction.encodings_by_index.items():
             layouts[index] = replace(layouts[index], encoding=encoding)
         counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
-        layout = TableLayout(tuple(layouts), tuple(reduction.decimals.items()), counts_missing_as_one)
+        layout = TableLayout(tuple(layouts), tuple(reduction.decimal_marks.items()), counts_missing_as_one)
     dataset = build_counted_dataset(
         facets, source.name, f"File {source.name}.", roles, provenance, notes, layout
     )

@@ -19,8 +19,8 @@ from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
-from dpcore.counting.rejects import LONG_LINE, QUOTES
-from dpcore.counting.relation import ROW, Relation, scan
+from dpcore.counting.rejects import LONG_LINE, QUOTES_REMEDY
+from dpcore.counting.relation import ROW_COLUMN, Relation, write_scan
 from dpcore.counting.text import mark_fields
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
@@ -140,14 +140,14 @@ def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | 
         for relation in relations:
             num_marks = 0
             with relation.open_bytes() as file:
-                for _ in range(relation.skip):
+                for _ in range(relation.num_skipped_lines):
                     file.readline()
                 while block := file.read(_CHUNK_BYTES):
                     check_stop(should_stop)
                     num_marks += block.count(b'"')
             if num_marks % 2:  # inside a quotation they are doubled
                 location = f"line {_find_open_quote(relation, should_stop):,} of {shorten(relation.name)}"
-                problems.add("a quotation mark is opened and never closed", location, QUOTES)
+                problems.add("a quotation mark is opened and never closed", location, QUOTES_REMEDY)
 
 
 def refuse_reopened_marks(
@@ -157,7 +157,9 @@ def refuse_reopened_marks(
     with Problems() as problems:
         for relation in relations:
             if line := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
-                problems.add(rejects.REOPENED, f"line {line:,} of {shorten(relation.name)}", QUOTES)
+                problems.add(
+                    rejects.REOPENED_MESSAGE, f"line {line:,} of {shorten(relation.name)}", QUOTES_REMEDY
+                )
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
@@ -189,8 +191,8 @@ def find_rows(
         relations: The files.
         write_view: Function that returns the SQL of the numbered rows of one file.
         open_duck: Function that opens DuckDB.
-        write_sql: Function that returns SQL over ``source`` with the columns ``bad``, `relation.ROW` and ``detail``. A
-            detail is a number or a text, or an integer for another row, which is replaced by its location.
+        write_sql: Function that returns SQL over ``source``: ``bad``, `relation.ROW_COLUMN` and ``detail``.
+            A detail is a number or a text, or an integer for another row, which is replaced by its location.
         max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
     """
@@ -198,8 +200,10 @@ def find_rows(
     for relation in relations:
         with open_duck() as duck, duck.keep_order():
             duck.connection.execute(f"CREATE TEMP VIEW source AS {write_view(relation)}")
-            limit_sql = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
-            bad_rows = duck.fetch_rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit_sql}")
+            limit_sql = f"ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(examples)}"
+            bad_rows = duck.fetch_rows(
+                f"SELECT {ROW_COLUMN}, detail FROM ({write_sql(duck)}) WHERE bad {limit_sql}"
+            )
         row_numbers = [row for row, _ in bad_rows] + [
             detail for _, detail in bad_rows if isinstance(detail, int)
         ]
@@ -228,7 +232,7 @@ def _find_lines(
     """Return the first line of each of these rows by row number; both are counted from 1."""
     first_lines = dict[int, int]()
     with relation.open_bytes() as file:
-        row, lines = 0, formats.open_lines(file, relation.skip, newline=None)
+        row, lines = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
         for first_line, is_row in _iterate_records(relation, lines):
             row += is_row
             if is_row and row in row_numbers:
@@ -249,7 +253,7 @@ def _iterate_records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tu
     next(records, None)
     first_line = records.line_num + 1
     for record in records:
-        yield relation.skip + first_line, bool(record) or len(relation.columns) == 1
+        yield relation.num_skipped_lines + first_line, bool(record) or len(relation.columns) == 1
         first_line = records.line_num + 1
 
 
@@ -292,23 +296,23 @@ class Diagnosis:
         import duckdb
 
         file_suffix = f" of {shorten(relation.name)}"
-        rejected_lines: list[rejects.Rejected] = []
+        rejected_lines: list[rejects.RejectedLines] = []
         try:
             with self.open_duck() as duck:
                 if relation.is_text:
                     rejected_lines = rejects.list_rejected(duck, relation, self.should_stop)
                 else:
-                    duck.fetch_rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {scan(relation)}")
+                    duck.fetch_rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {write_scan(relation)}")
         except duckdb.Error:
             return self._recode_or_refuse(index, relation, file_suffix)
         reasons = {entry.reason for entry in rejected_lines}
         if "INVALID ENCODING" in reasons or "INVALID UNICODE" in reasons:
             self.notes.append(describe_windows_1252(relation))
             return self.recode(index, "cp1252")
-        if not reasons <= {rejects.SHORT} and self._mixes_line_ends(relation):
+        if not reasons <= {rejects.SHORT_REASON} and self._mixes_line_ends(relation):
             return self.recode(index, "utf-8")
         if rejects.report_rejected(rejected_lines, relation, self._problems, self.notes, 0, file_suffix):
-            return replace(relation, short_rows=True, is_single_threaded=True)
+            return replace(relation, has_short_rows=True, is_single_threaded=True)
         return relation if rejected_lines else self._recode_or_refuse(index, relation, file_suffix)
 
     def _recode_or_refuse(self, index: int, relation: Relation, file_suffix: str) -> Relation:

@@ -26,7 +26,8 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
-from dpcore.counting.reduce import Reduction, note_copies
+from dpcore.counting.facets import note_copies
+from dpcore.counting.reduce import Reduction
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, check_roles
 from dpcore.dataset import Contribution
@@ -44,8 +45,8 @@ class Engine:
         title: Display name.
         example_address: Example of an address.
         credentials_text: Source of its credentials, a sentence without its full stop.
-        password_variable: Environment variable of the password, for engines whose driver gets an empty one from Ibis and
-            then looks nowhere else; empty if the driver finds its credentials by itself.
+        password_variable: Environment variable of the password, for engines whose driver gets an empty one from Ibis
+            and then looks nowhere else; empty if the driver finds its credentials by itself.
         dialect: Ibis's name of its SQL dialect, for showing SQL without its driver; empty if it is the key.
         fixed_options: Further options of the connection, so that nothing is written to the engine.
     """
@@ -239,7 +240,7 @@ def count_table(
         disclosure: Public or private, as the user states.
         name: Name of the dataset.
         counts_copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
-        max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_PAIRS_BACK`; the
+        max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_FETCHED_PAIRS`; the
             notes of a first run tell their number. None to fetch none.
         progress: Called with the fraction done.
         should_stop: Called between queries.
@@ -258,7 +259,7 @@ def count_table(
         message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
-    rows = query.events(table, roles, has_nan=has_nan)
+    rows = query.select_events(table, roles, has_nan=has_nan)
 
     def run_query(expression: Table) -> Columns:
         """Run a query in the engine, unless Stop was pressed, and return its columns as arrays by name."""
@@ -281,11 +282,16 @@ def count_table(
         facets = Reduction(
             rows, roles, columns, run_query, None, notes=notes, max_pairs=max_pairs or 0
         ).reduce()
-        if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
-            note_placeholders(query_number(query.placeholders(rows, PLACEHOLDERS)), notes)
+        if (
+            query.list_user_columns(rows)[0] in query.list_text_columns(rows)
+            and roles.contribution is Contribution.ROWS
+        ):
+            note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
         if len(table.columns) > 2:
             num_copies = (
-                query_number(query.copies(table, table.columns, roles, has_nan)) if counts_copies else None
+                query_number(query.count_copies(table, table.columns, roles, has_nan))
+                if counts_copies
+                else None
             )
             note_copies(num_copies, notes)
     except StoppedError:
@@ -374,8 +380,12 @@ def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
     rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
     for has_nan in (True, False):
         try:
-            users = query.per_user(query.events(rows, roles, has_nan=has_nan), roles.contribution)
-            return query.to_sql(query.histogram(users, roles.contribution), engine.dialect or engine.key)
+            users = query.count_per_user(
+                query.select_events(rows, roles, has_nan=has_nan), roles.contribution
+            )
+            return query.to_sql(
+                query.count_users_by_size(users, roles.contribution), engine.dialect or engine.key
+            )
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

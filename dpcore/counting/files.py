@@ -17,7 +17,7 @@ from dpcore.common.workspace import Workspace
 from dpcore.counting import formats, heads
 from dpcore.counting.formats import File, MemoryFile, describe_file
 from dpcore.counting.heads import read_json
-from dpcore.counting.relation import Relation, stamp_of
+from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import group_pairs
@@ -250,7 +250,7 @@ def _inspect(
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and the uncompressed bytes taken from the budget."""
     start = formats.read_start(path, name)
-    stamp = stamp_of(path)  # Before anything is read, so that later writes are detected.
+    stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
     if start.kind is FileKind.WORKBOOK:
         table = read_workbook(path, name, should_stop)
         return Relation.of_table(table), table, 0

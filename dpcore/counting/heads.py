@@ -16,8 +16,8 @@ from dpcore.common.workspace import Workspace
 from dpcore.counting import formats
 from dpcore.counting.duck import Duck, quote_literal
 from dpcore.counting.formats import MemoryFile
-from dpcore.counting.rejects import NOT_JSON, QUOTES, refuse_bad_lines
-from dpcore.counting.relation import Relation, find_times, parquet_scan, read_cells, safe_path
+from dpcore.counting.rejects import JSON_REMEDY, QUOTES_REMEDY, refuse_bad_lines
+from dpcore.counting.relation import Relation, find_safe_path, find_times, read_cells, write_parquet_scan
 from dpcore.counting.text import TooManyCells, read_table, refuse_long_line
 from dpcore.data.column_names import MAX_COLUMNS, and_more, refuse_many_columns, shorten
 from dpcore.data.tables import SPACED, FileKind, FileLayout, Table, build_table
@@ -61,7 +61,7 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
             frame = read_cells(duck, Relation(memory_file, name, FileKind.JSON, keys, keys=keys), max_rows)
         except duckdb.Error:
             refuse_bad_lines(memory_file.open(), "")
-            raise refuse("this is not JSON", remedy=NOT_JSON) from None
+            raise refuse("this is not JSON", remedy=JSON_REMEDY) from None
     row_line_numbers = range(2, len(frame) + 2) if is_array else filled_line_numbers[: len(frame)]
     table = build_table(keys, frame, np.array([1, *row_line_numbers], np.int64), name)
     notes = ["In an array of objects, line 2 stands for the first object."] if is_array else []
@@ -83,9 +83,9 @@ def _convert_array_to_lines(text: str) -> str:
                 json.loads(text)
             except json.JSONDecodeError as error:
                 location = f"line {error.lineno:,}"
-        raise refuse("this is not JSON", location, NOT_JSON) from None
+        raise refuse("this is not JSON", location, JSON_REMEDY) from None
     if any(row[0] is None or not row[0].startswith("{") for row in rows):
-        raise refuse("the JSON is not an array of objects", remedy=NOT_JSON)
+        raise refuse("the JSON is not an array of objects", remedy=JSON_REMEDY)
     return "".join(f"{row[0]}\n" for row in rows)
 
 
@@ -116,7 +116,7 @@ def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tu
     """Return the relation of a large file of JSON Lines, and its first rows as a table."""
     content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
     if not content:
-        raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", NOT_JSON)
+        raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", JSON_REMEDY)
     table, keys = read_json(content, name, HEAD_ROWS)
     if not start.is_complete:
         num_objects = sum(1 for line in content.split(b"\n") if line.strip())
@@ -172,7 +172,7 @@ def _read_first_rows(start: formats.FileStart, name: str) -> Table:
             ):  # under it stands a row that does not end in what was read
                 message = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
                 line_number = content.count(b"\n") + 1
-                raise refuse(message, f"line {line_number:,}", QUOTES) from None
+                raise refuse(message, f"line {line_number:,}", QUOTES_REMEDY) from None
             if "quotation mark" not in error_text:
                 raise
     raise first_error or refuse("the first line is too long", "line 1", "Is this a table in text form?")
@@ -240,10 +240,12 @@ def describe_parquet(
         raise refuse(f"rows have more than {max_bytes:,} bytes", remedy="Leave out long texts and pictures")
     is_small = not reads_header_only and num_rows * len(columns) <= max_cells
     with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
-        safe_file = path if workspace is None else safe_path(path, workspace)
+        safe_file = path if workspace is None else find_safe_path(path, workspace)
         try:
             with closing(Duck([safe_file], None if workspace is None else workspace.folder)) as duck:
-                type_rows = duck.fetch_rows(f"DESCRIBE SELECT * FROM {parquet_scan(safe_file, len(columns))}")
+                type_rows = duck.fetch_rows(
+                    f"DESCRIBE SELECT * FROM {write_parquet_scan(safe_file, len(columns))}"
+                )
                 types = tuple(str(row[1]) for row in type_rows)
                 relation = Relation(safe_file, name, FileKind.PARQUET, columns, types=types)
                 # DuckDB writes the cells as text, so that they look as they will be counted.

@@ -18,7 +18,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import reduce
+from dpcore.counting import facets
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 
@@ -184,7 +184,7 @@ def test_the_truth_is_that_of_a_counter(table, events):
     counted = counting.count_table(table, QUESTIONS["rows"], Disclosure.PRIVATE, name="events")
     assert counted.dataset.histogram == ContributionHistogram.from_counts(list(Counter(people).values()))
     without = NUM_ROWS - len(people)
-    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.", reduce.NO_COPIES)
+    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.", facets.NO_COPIES_NOTE)
 
 
 def test_text_is_not_taken_for_numbers_and_missing_columns_are_named(table):

@@ -28,7 +28,7 @@ import sqlglot
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import diagnose, duck, reduce, reduce_files, workbooks
+from dpcore.counting import attempts, diagnose, duck, reduce, reduce_files, workbooks
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import (
@@ -75,7 +75,7 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
 )
 def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
     path = put(encode("user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(4_000))), name)
-    data = count_files(path, Roles(TableKind.EVENTS, user="user", value="amount"), copies=True)
+    data = count_files(path, Roles(TableKind.EVENTS, user="user", value="amount"), counts_copies=True)
     assert data.histogram == histogram_of_users(k % 7 for k in range(4_000))
     assert data.totals.totals.sum() == sum(range(4_000))
     notes = [note for note in data.notes if "not UTF-8" not in note]
@@ -191,7 +191,7 @@ def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
     )
     wide = workbook(CELLS, sheet=longer(b'<row r="3"><c r="ALM3"><v>1</v></c></row>'))
     assert "Row 3: there are 1,001 columns; at most 1,000 are read." in sentences(wide)[0]
-    monkeypatch.setattr(workbooks, "MAX_BESIDE_BYTES", 100)
+    monkeypatch.setattr(workbooks, "MAX_OTHER_BYTES", 100)
     assert "bytes are beside the sheets" in sentences(workbook(CELLS))[0]
     monkeypatch.setattr(workbooks, "MAX_WORKBOOK_BYTES", 100)
     assert "unpacks to" in sentences(workbook(CELLS))[0]
@@ -301,7 +301,9 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     full = "The temporary folder is full. Free space there"
 
     def to_full_disk(self, at, encoding):
-        return diagnose.recode_file(self._relations[at], encoding, Path("/dev/full"), self._stop, self._steps)
+        return diagnose.recode_file(
+            self._relations[at], encoding, Path("/dev/full"), self._should_stop, self._steps
+        )
 
     monkeypatch.setattr(reduce_files.FileReduction, "_recode", to_full_disk)
     assert full in sentences(put(LONG.encode("utf-16")))[0]
@@ -314,8 +316,8 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
             super().__init__(*arguments, **options)
             self.connection.execute("SET max_temp_directory_size = '1MB'")
 
-    monkeypatch.setattr(reduce_files, "Duck", NoRoom)
-    monkeypatch.setattr(reduce_files, "PASSES", (1,))
+    monkeypatch.setattr(attempts, "Duck", NoRoom)
+    monkeypatch.setattr(attempts, "PASS_COUNTS", (1,))
     path = put("user_id,v\n" + "".join(f"{k},{k}\n" for k in range(600_000)))
     roles = Roles(TableKind.EVENTS, user="user_id", task="v")
     with pytest.raises(InvalidInput, match=full):

@@ -13,7 +13,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, reduce, reduce_files, user_amounts
+from dpcore.counting import attempts, diagnose, facets, reduce_files, user_amounts
 from dpcore.counting.duck import Duck, StoppedError
 from dpcore.counting.formats import MAX_LINE_BYTES
 from dpcore.data.column_names import MAX_COLUMNS
@@ -241,16 +241,16 @@ def test_totals_beyond_what_a_number_holds_are_said(put):
 
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
-    assert reduce.NO_COPIES in count_files(path).notes
-    with_copies = count_files(path, copies=True).notes
+    assert facets.NO_COPIES_NOTE in count_files(path).notes
+    with_copies = count_files(path, counts_copies=True).notes
     assert "2 rows are exact copies of an earlier one." in with_copies
-    assert reduce.NO_COPIES not in with_copies
+    assert facets.NO_COPIES_NOTE not in with_copies
     both = replace(WHO, missing_users=MissingUsers.ONE_USER)
-    assert "3 rows are exact copies of an earlier one." in count_files(path, both, copies=True).notes
+    assert "3 rows are exact copies of an earlier one." in count_files(path, both, counts_copies=True).notes
     in_memory = count_files(path, WHO, SMALL).notes
     assert "2 rows are exact copies of an earlier one (first: line 3)." in in_memory
     two = put("user_id,product\na,x\na,x\n", "two.csv")
-    assert not any("copies" in note for note in count_files(two, copies=True).notes)
+    assert not any("copies" in note for note in count_files(two, counts_copies=True).notes)
 
 
 @pytest.mark.parametrize(
@@ -274,8 +274,8 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
         TableKind.EVENTS, user="user_id", further_user=("shop",) if several else (), task="product",
         value="amount" if value else None, missing_users=missing, contribution=contribution,
     )  # fmt: skip
-    full = count_files(path, roles, copies=True)
-    monkeypatch.setattr(reduce_files, "PASSES", (1, 5))
+    full = count_files(path, roles, counts_copies=True)
+    monkeypatch.setattr(attempts, "PASS_COUNTS", (1, 5))
     real, calls = reduce_files.FileReduction._reduce, []
 
     def too_little(self):
@@ -286,7 +286,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
 
     monkeypatch.setattr(reduce_files.FileReduction, "_reduce", too_little)
     shares_seen = []
-    in_parts = count_files(path, roles, copies=True, progress=shares_seen.append)
+    in_parts = count_files(path, roles, counts_copies=True, progress=shares_seen.append)
     assert calls == [1, 1, 5]
     assert in_parts.histogram == full.histogram
     assert in_parts.totals == full.totals
@@ -344,7 +344,7 @@ def test_blank_lines_above_a_large_table_are_said(put):
 def test_a_file_that_is_cut_off_is_not_counted_to_its_end(put, monkeypatch, pack):
     def count_for_long(files):
         for _ in range(1_000):
-            if files._stop():
+            if files._should_stop():
                 raise StoppedError
             time.sleep(0.01)
         raise AssertionError("nothing has ended it")

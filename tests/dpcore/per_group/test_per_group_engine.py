@@ -69,7 +69,7 @@ def test_users_called_na_are_said_of_engines_as_of_files() -> None:
 
 @ibis_on_duckdb
 def test_more_pairs_than_come_back_are_said_with_what_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduce, "MAX_PAIRS_BACK", 10)
+    monkeypatch.setattr(reduce, "MAX_FETCHED_PAIRS", 10)
     (said,) = [note for note in from_engine().notes if "pairs of user and group" in note]
     assert "an engine returns at most 10" in said
     assert re.findall(r"--[a-z-]+", said) == ["--distribution-to"]
