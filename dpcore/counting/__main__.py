@@ -97,7 +97,9 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
         if command_options.pairs_to is not None and dataset.pairs is not None:
             command_options.pairs_to.write_text(write_pairs_csv(dataset.pairs), encoding="utf-8")
         if command_options.distribution_to is not None:
-            command_options.distribution_to.write_text(group_pairs.to_text(dataset), encoding="utf-8")
+            command_options.distribution_to.write_text(
+                group_pairs.write_distribution(dataset), encoding="utf-8"
+            )
         _print_report(dataset, result.summary)
     except InvalidInput as refused:
         for problem in refused.problems:

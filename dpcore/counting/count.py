@@ -256,7 +256,7 @@ def _choose_roles(
         if guessed_roles.kind is TableKind.EVENTS or (
             user_columns and guessed_roles.kind is not TableKind.PAIRS
         ):
-            column_names.add_lacking(problems, missing_arguments)
+            column_names.add_missing_arguments(problems, missing_arguments)
     roles = (
         Roles.of_events(user_columns, value_column, group_columns, contribution)
         if user_columns

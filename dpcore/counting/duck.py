@@ -24,7 +24,7 @@ from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
 from dpcore.counting.formats import MEMORY_SCHEME, File, build_file_system
-from dpcore.data.column_names import word_set
+from dpcore.data.column_names import split_words
 
 if TYPE_CHECKING:
     import duckdb
@@ -377,7 +377,7 @@ def _ibis_type(duckdb_type: str) -> str:
 
 # Texts that programs write for a missing user. They stay users, as one may have that name, but a note mentions them.
 PLACEHOLDERS = sorted(
-    word_set(r"NA N/A n/a na <NA> #N/A NULL Null null (null) None none NaN nan NAN nil \N undefined -")
+    split_words(r"NA N/A n/a na <NA> #N/A NULL Null null (null) None none NaN nan NAN nil \N undefined -")
 )
 # Characters that look like a blank, and invisible ones.
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"

@@ -140,7 +140,7 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
         column_names.refuse_missing(problems, names, named_columns)
         refuse_repeated_names(problems, names, selected)
         if problems.entries and not is_pairs:
-            column_names.add_lacking(problems, missing_arguments)
+            column_names.add_missing_arguments(problems, missing_arguments)
     arrow_table = select_arrow_columns(table, selected)
     with Problems() as problems:
         for index, field in enumerate(arrow_table.schema):

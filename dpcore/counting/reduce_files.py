@@ -29,7 +29,7 @@ from dpcore.counting.relation import (
     make_comparable_sql,
     strip_padded,
 )
-from dpcore.data.column_names import HEADER_AGAIN, REMOVE_HEADER, and_more, shorten
+from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
 from dpcore.dataset import Contribution
@@ -78,8 +78,8 @@ class FileReduction(FileAttempts):
             view_column = f"c{self.columns.index(name)}"
             if self._types_by_column[view_column].is_string():
                 marks = self._settle_marks(duck, view_column, name)
-                number_sqls[view_column], self.decimal_marks[name] = marks.sql, marks.decimal
-                self.notes += [marks.note] if marks.note else []
+                number_sqls[view_column], self.decimal_marks[name] = marks.sql, marks.decimal_mark
+                self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif self._types_by_column[view_column].is_numeric():
                 number_sqls[view_column], self.decimal_marks[name] = view_column, ""
@@ -260,10 +260,10 @@ class FileReduction(FileAttempts):
         )
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
             message, location = (
-                HEADER_AGAIN + and_more(num_headers - 1),
+                HEADER_AGAIN_MESSAGE + and_more(num_headers - 1),
                 self._find_rows_where(condition_sql, 1)[0][0],
             )
-            raise refuse(message, location, REMOVE_HEADER)
+            raise refuse(message, location, REMOVE_HEADER_REMEDY)
 
     def _select_events(
         self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]

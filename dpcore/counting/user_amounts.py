@@ -142,7 +142,7 @@ class _AmountsReduction(FileReduction):
         column_type = self._types_by_column[view_column]
         if column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
-            self.decimal_marks[name] = self._settle_marks(duck, view_column, name).decimal
+            self.decimal_marks[name] = self._settle_marks(duck, view_column, name).decimal_mark
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             number_sql = read_cell_sql(
                 f"trim({view_column}, {quote_literal(BLANKS)})", "," if has_semicolons else "."
@@ -185,7 +185,9 @@ class _AmountsReduction(FileReduction):
             histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
         num_without_user = self._num_rows - histogram.num_rows
         amounts = UserAmounts(
-            histogram, rows_without_user=num_without_user, cells_without_number=self._num_cells_without_number
+            histogram,
+            num_rows_without_user=num_without_user,
+            num_cells_without_number=self._num_cells_without_number,
         )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:

@@ -18,7 +18,7 @@ from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
 from dpcore.counting.formats import SAVE_AS_CSV, File
-from dpcore.data.column_names import count_titles, refuse_many_columns, word_set
+from dpcore.data.column_names import count_titles, refuse_many_columns, split_words
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _read_first_sheet(
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.
-_ERROR_CELLS = word_set(
+_ERROR_CELLS = split_words(
     "#N/A #REF! #VALUE! #NAME? #DIV/0! #NUM! #NULL! #SPILL! #CALC! #FIELD! #BLOCKED! #CONNECT!"
 )
 

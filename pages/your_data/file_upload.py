@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import ROLES_OF, MissingUsers, Roles, TableKind, explain_roles
+from dpcore.data.column_roles import ROLES_BY_KIND, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution, Dataset
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
@@ -291,7 +291,7 @@ def _choose_roles(source: counting.Source) -> Roles:
     table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, _build_key("kind"), is_horizontal=True)
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
-        for role in ROLES_OF[table_kind]:
+        for role in ROLES_BY_KIND[table_kind]:
             options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
             if st.session_state.get(_role_key(role)) not in options:
                 st.session_state[_role_key(role)] = options[0]
@@ -336,7 +336,7 @@ def _rename() -> None:
 def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
-    used_columns = {state[_role_key(role)] for role in ROLES_OF[TableKind.EVENTS]}
+    used_columns = {state[_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
     label = "Further columns that only together with it identify a user"
     help_text = "Say, shop and customer number, if each shop numbers its own customers."
     _show_further_columns("further", source.columns, used_columns, label, help_text)
@@ -365,7 +365,7 @@ def _show_further_columns(
 def _read_roles(table_kind: TableKind) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
+    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
     columns_by_role = {
         role: None if column == NO_COLUMN else column for role, column in columns_by_role.items()
     }

@@ -82,7 +82,7 @@ def test_large_files_of_pairs_are_read_alike(events, pairs):
 
 def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsys):
     path = tmp_path / "distribution.json"
-    path.write_text(group_pairs.to_text(events))
+    path.write_text(group_pairs.write_distribution(events))
     truth = bounds_of(
         ss.group_bounds(group_pairs.read_distribution(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
     )

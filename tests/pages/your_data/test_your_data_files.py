@@ -398,7 +398,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
 
 def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
     shop = samples.load("shop-events")
-    content = group_pairs.to_text(shop).encode()
+    content = group_pairs.write_distribution(shop).encode()
 
     def choose_distribution(*files):
         check(at.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
