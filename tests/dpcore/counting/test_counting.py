@@ -580,7 +580,7 @@ workspace, begun = Workspace(), threading.Event()
 def work():
     session = duck.Duck([], workspace.folder, steps=duck.Steps(lambda share: begun.set(), 1))
     try:
-        session.columns("SELECT count(*) AS n FROM range(100000000000) t(a) WHERE hash(a) % 17 = 3")
+        session.fetch_columns("SELECT count(*) AS n FROM range(100000000000) t(a) WHERE hash(a) % 17 = 3")
     finally:
         session.close()
 threading.Thread(target=work, daemon=True).start()

@@ -279,7 +279,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
     real, calls = reduce_files.FileReduction._reduce, []
 
     def too_little(self):
-        calls.append(self._passes)
+        calls.append(self._num_passes)
         if len(calls) < 3:
             raise duckdb.OutOfMemoryException
         return real(self)

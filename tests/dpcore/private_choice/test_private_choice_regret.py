@@ -83,7 +83,7 @@ def test_scaling_is_taking_every_user_so_many_times(condition: SmoothMean) -> No
         tripled = ContributionHistogram(HISTOGRAM.sizes, HISTOGRAM.users * k)
         scaled = choice.summarise_regret(problem, HISTOGRAM, [0.01, 0.1], [k])
         direct = choice.summarise_regret(problem, tripled, [0.01, 0.1])
-        for name in ("mean", "median", "percentile_95"):
+        for name in ("mean_regrets", "median_regrets", "percentile_95_regrets"):
             np.testing.assert_allclose(getattr(scaled, name), getattr(direct, name), rtol=1e-5, atol=1e-7)
 
 
