@@ -61,9 +61,9 @@ class ProgramDraws:
         first_sample = [*samples_rows[:first_draw], True].index(True)
         self.names: dict[str, Any] = {}
         self.summary: list[dict[str, Any]] = []
-        self._releases: list[Any] = []
+        self._releases: list[list[float]] = []
         exec(_compile(statements[:first_sample]), self.names)
-        self.names["report"] = lambda released, *_: self._releases.append(released)
+        self.names["report"] = lambda released, *_: self._releases.append(_list_numbers(released))
         if isinstance(query := self.names.get("query"), LazyFrameQuery):
             self.summary = query.summarize(alpha=0.05).to_dicts()
             lines = self.names.get("lines", self.names["events"])
@@ -84,10 +84,11 @@ class ProgramDraws:
         self._releases = []
         with _scales_kept():
             for _ in range(num_samples):
-                exec(self._sample_rows, self.names)
+                names = dict(self.names)  # Rows are drawn from all rows, not from those of the draw before.
+                exec(self._sample_rows, names)
                 for _ in range(num_draws):
-                    exec(self._draw_noise, self.names)
-        numbers = np.array([_list_numbers(released) for released in self._releases], dtype=np.float64)
+                    exec(self._draw_noise, names)
+        numbers = np.array(self._releases, dtype=np.float64)
         return numbers.reshape(num_samples, num_draws, -1)
 
 

@@ -1,6 +1,6 @@
 """The error on the card beside that of the program: releases by generated programs, on four tables.
 
-    python benchmarks/programs.py [--kinds COUNT ...] [--samples 400] [--draws 50] [--whole]
+    python benchmarks/programs.py [--kinds ROWS ...] [--programs python] [--samples 400] [--draws 50] [--whole]
 
 Every cell has --samples random choices of rows with --draws releases from each. A cell is a kind of release, a table,
 an epsilon, a noise and a program. Its z is measured less stated error in standard errors, with the releases from one
@@ -145,13 +145,14 @@ def measure_errors(kind_name: str, table: pd.DataFrame, released: FloatArray) ->
 
 @dataclass(frozen=True)
 class CellResult:
-    """The stated and the measured error of one cell."""
+    """The stated and the measured error of one cell; ``is_rough`` where the page calls its error rough."""
 
     stated: float
     measured: float
     standard_error: float
     scale_ratio: float | None
     deviation_of_one: float
+    is_rough: bool = False
 
     @property
     def z(self) -> float:
@@ -194,6 +195,7 @@ def measure_cell(
         standard_error,
         compare_scales(program, reply, library),
         deviation_of_one,
+        "this error is rough" in reply.answer.detail,
     )
 
 
@@ -228,6 +230,7 @@ def main() -> None:
     """Print a line for each cell, and a table with a line for each kind and program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--programs", nargs="*", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--whole", action="store_true")
@@ -238,7 +241,7 @@ def main() -> None:
     )
     with files_of_tables() as files:
         for kind_name in arguments.kinds:
-            for library in PROGRAMS:
+            for library in arguments.programs:
                 results, whole_zs = [], []
                 for noise in KINDS[kind_name].noises:
                     for position, (table_name, (file, table)) in enumerate(files.items()):
@@ -257,7 +260,7 @@ def main() -> None:
                             scale = "" if result.scale_ratio is None else f"{result.scale_ratio:.6f}"
                             print(
                                 f"| {kind_name} | {library} | {noise} | {table_name} | {epsilon} | {result.stated:.5g} "
-                                f"| {result.measured:.5g} | {result.z:+.1f} | {scale} |",
+                                f"| {result.measured:.5g} | {result.z:+.1f} | {scale} |{' rough' * result.is_rough}",
                                 flush=True,
                             )
                             if arguments.whole and position < 2 and epsilon == 1.0:
@@ -270,14 +273,17 @@ def main() -> None:
                 if results:
                     summary_lines.append(summarise(kind_name, library, results, whole_zs))
     print(
-        "\n| release | program | cells | within 3 standard errors | largest | pooled deviation | scales | whole runs |"
+        "\n| release | program | cells | within 3 standard errors | largest | pooled deviation | scales | whole runs "
+        "| rough cells |"
     )
-    print("|---" * 8 + "|")
+    print("|---" * 9 + "|")
     print("\n".join(summary_lines))
 
 
 def summarise(kind_name: str, library: str, results: Sequence[CellResult], whole_zs: Sequence[float]) -> str:
-    """Return the line of a kind of release and a program."""
+    """Return the line of a kind of release and a program, without the cells whose error the page calls rough."""
+    num_rough = sum(result.is_rough for result in results)
+    results = [result for result in results if not result.is_rough]
     zs = np.array([abs(result.z) for result in results])
     pooled = float(np.mean([result.measured / result.stated - 1.0 for result in results]))
     scales = [abs(result.scale_ratio - 1.0) for result in results if result.scale_ratio is not None]
@@ -285,7 +291,7 @@ def summarise(kind_name: str, library: str, results: Sequence[CellResult], whole
     whole = f"at most {max(map(abs, whole_zs)):.1f} standard errors" if whole_zs else "–"
     return (
         f"| {kind_name} | {PROGRAMS[library].value} | {len(results)} | {int((zs <= 3.0).sum())} | {zs.max():.1f} "
-        f"| {pooled:+.2%} | {scale} | {whole} |"
+        f"| {pooled:+.2%} | {scale} | {whole} | {num_rough} |"
     )
 
 

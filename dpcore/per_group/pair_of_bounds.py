@@ -34,6 +34,16 @@ MAX_ENUMERATED = 300
 """Pairs of bounds that are all evaluated."""
 MIN_RATIO = 1.0 + 1e-9
 """Steps of this ratio go to the next integers."""
+DIGITS = 3
+"""Of a rounded amount."""
+
+
+def round_up(amount: float) -> float:
+    """Round an amount up to few digits, as the exact amount may reveal that of one user."""
+    if amount <= 0.0 or not math.isfinite(amount):
+        return amount
+    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,13 @@ from dpcore.dataset import Dataset
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, PlanParameters
-from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error, plan_lines
+from dpcore.plan.table import (
+    PlannedLine,
+    choose_rank_weights,
+    compute_rank_error,
+    plan_lines,
+    search_pairs_at,
+)
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, user_totals
@@ -112,8 +118,9 @@ def allocate_lines(
     """Allocate integer parts of the budget to every line, under the best bound there.
 
     A bound on totals is rounded to few digits, as the exact one is often one user's total; its error is that of
-    the rounded bound, at most 0.1 % more. A line whose best release at its share is 0 is dropped, and the
-    others get its share. A quantile that errs less with less of the budget takes less.
+    the rounded bound, at most 0.1 % more. Where a curve has not all pairs of bounds of a line per group, these are
+    searched at its share, which may err less than the curve. A line whose best release at its share is 0 is dropped,
+    and the others get its share. A quantile that errs less with less of the budget takes less.
 
     Args:
         dataset: The data that the lines were planned on.
@@ -164,6 +171,10 @@ def allocate_lines(
             v = float(budget.divide(line_parts / NUM_PARTS))
             bound = float(line.curve.find_best(np.array([v])).bounds[0])
             error = compute_rank_error(dataset, parameters, line, v, bound)
+        elif line.group_problem is not None:
+            groups, amount, squared_error = search_pairs_at(line, v)
+            if groups and math.sqrt(squared_error) < error:
+                bound, second_bound, error = float(groups), amount, math.sqrt(squared_error)
         allocated.append(
             AllocatedLine(line, line_parts, line_parts * amount_per_part, v, bound, second_bound, error)
         )

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Neighbours, compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_share_noise
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
@@ -21,10 +21,20 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.table_values import ValueSummary
+from dpcore.per_group.moments import pair_error
+from dpcore.per_group.pair_of_bounds import best_pair, round_up
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import SortedPairs, errors_by_groups
-from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
+from dpcore.plan.curves import (
+    BoundCurve,
+    Curve,
+    RankCurve,
+    TotalCurve,
+    compute_noise_variance,
+    list_caps,
+    round_bounds,
+)
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
@@ -33,6 +43,8 @@ from dpcore.total.parameters import Summed, user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_AMOUNTS, MAX_GROUPS = 64, 128
+MAX_SEARCHED_PAIRS = 200_000
+"""Pairs of user and group up to which all pairs of bounds are searched at a line's share of the budget."""
 MAX_CAPS = 2**17
 """Candidate bounds on rows of a mean; log-spaced if a user has more rows."""
 SIGNED_BOUNDS = 2048
@@ -61,6 +73,8 @@ class PlannedLine:
         target_error: The wanted error in that unit.
         assumptions: What its error assumes of users; sentences without their full stop.
         quantile_problem: The problem of a quantile for weights by user, its rows sorted; None for other lines.
+        group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
+            share; at a large epsilon. None for other lines.
     """
 
     line: Line
@@ -70,6 +84,7 @@ class PlannedLine:
     target_error: float
     assumptions: tuple[str, ...] = ()
     quantile_problem: QuantileProblem | None = None
+    group_problem: PerGroupProblem | None = None
 
     @property
     def weight(self) -> float:
@@ -109,7 +124,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups")
     curve: Curve
-    unit, quantile_problem = dataset.value_column, None
+    unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
     match statistic:
         case LineStatistic.USERS:
@@ -135,7 +150,10 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
             value, unit = math.nan, "share of rows"
         case _:
-            curve, value = _make_group_curve(dataset, parameters, statistic)
+            curve, problem = _make_group_curve(dataset, parameters, statistic)
+            value = float(np.mean(np.abs(problem.totals)))
+            if not curve.has_all_bounds and problem.pairs.num_pairs <= MAX_SEARCHED_PAIRS:
+                group_problem = problem
             units = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
             unit = units.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
@@ -147,7 +165,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             )
         target_error *= abs(value)
     check_magnitude(line.label, target_error)
-    return PlannedLine(line, curve, value, unit, target_error, assumptions, quantile_problem)
+    return PlannedLine(line, curve, value, unit, target_error, assumptions, quantile_problem, group_problem)
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
@@ -221,8 +239,8 @@ def build_mean_problem(
 
 def _make_group_curve(
     dataset: Dataset, parameters: PlanParameters, line_statistic: LineStatistic
-) -> tuple[Curve, float]:
-    """Make the curve of a line per group, and its mean absolute value."""
+) -> tuple[BoundCurve, PerGroupProblem]:
+    """Make the curve of a line per group, and its problem."""
     pairs = dataset.pairs
     assert pairs is not None
     statistic = {
@@ -268,7 +286,37 @@ def _make_group_curve(
     curve = BoundCurve(
         alpha, beta, group_bounds, amount_bounds, has_all_amounts and has_all_groups, whole_noise
     )
-    return curve, float(np.mean(np.abs(problem.per_group(problem.amounts))))
+    return curve, problem
+
+
+def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, float]:
+    """Search all pairs of bounds of a line per group at v, as *Per group* does.
+
+    Args:
+        planned_line: A line with a group problem.
+        v: Square of its noise scale at sensitivity 1.
+
+    Returns:
+        The bound on groups and that on the amount in each, and the squared error; both bounds are 0 if none is better
+        than releasing nothing.
+    """
+    problem, curve = planned_line.group_problem, planned_line.curve
+    assert problem is not None
+    assert isinstance(curve, BoundCurve)
+    settings, scale = problem.parameters, math.sqrt(v)
+    epsilon = 1.0 / scale if settings.delta is None else compute_gaussian_epsilon(scale, settings.delta)
+    # It only steers the search: the error below is that of v itself.
+    settings_at_v = replace(settings, epsilon=float(np.clip(epsilon, *EPSILON_RANGE)))
+    pair = best_pair(PerGroupProblem(problem.pairs, settings_at_v))
+    if pair.releases_nothing:
+        return 0, 0.0, problem.error_of_nothing**2
+    groups = pair.max_groups
+    amount = pair.max_amount if settings.statistic.is_integer else round_up(pair.max_amount)
+    alpha = max(
+        pair_error(problem, groups, amount) ** 2 - float(settings.pair_noise(groups, amount)) ** 2, 0.0
+    )
+    beta = settings.mechanism.unit_variance * settings.pair_norm(groups, amount) ** 2
+    return groups, amount, alpha + float(compute_noise_variance(beta * v, curve.whole_noise))
 
 
 def _make_quantile_curve(

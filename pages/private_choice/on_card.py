@@ -19,6 +19,7 @@ from dpcore.common.parameters import TAB
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
+from dpcore.mean import Clamp
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice
@@ -395,4 +396,5 @@ def _read_range_problem() -> RangeProblem | None:
     if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
     settings = unit, largest, centre, lower, relation.neighbours, users, bound
-    return RangeProblem(float(release), epsilon, *settings)
+    clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
+    return RangeProblem(float(release), epsilon, *settings, clamps_users)

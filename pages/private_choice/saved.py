@@ -145,9 +145,9 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
         readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
-    optional_readers = _OPTIONAL if selection_type is PrivateChoice else {}
-    if "program" in readers:  # Files of earlier versions lack it.
-        optional_readers = {"program": readers.pop("program")}
+    optional_readers = dict(_OPTIONAL) if selection_type is PrivateChoice else {}
+    # Files of earlier versions lack these.
+    optional_readers |= {name: readers.pop(name) for name in ("program", "clamps_users") if name in readers}
     members = node.read_members({**readers, **FACT_READERS}, optional_readers)
     facts = build_facts(node, members)
     if members is None or facts is None:

@@ -35,11 +35,11 @@ from dpcore.per_group.answer.solution import (
     DistributionSolution,
     PerGroupSolution,
     check,
-    round_up,
     solve,
     solve_by_distribution,
 )
 from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error, name_norm
+from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
 from dpcore.per_group.selection import SelectedVector

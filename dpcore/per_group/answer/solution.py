@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,7 +19,7 @@ from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
 from dpcore.per_group.means import best_mean_pair, compute_mean_squares, find_useful_size, mean_error
 from dpcore.per_group.moments import ErrorParts, compute_moments, error_parts, pair_error
-from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, space_evenly
+from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, round_up, space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import SortedPairs, errors_by_groups, parts_by_groups
@@ -40,15 +39,6 @@ MIN_SAVING = 0.01
 """Share of the error that scaling must save."""
 USEFUL_ERROR = 0.1
 """Relative error of a useful number."""
-DIGITS = 3
-
-
-def round_up(amount: float) -> float:
-    """Round an amount up to few digits, as the exact amount may reveal that of one user."""
-    if amount <= 0.0 or not math.isfinite(amount):
-        return amount
-    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
-    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

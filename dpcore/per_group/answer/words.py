@@ -21,9 +21,9 @@ from dpcore.per_group.answer.solution import (
     USEFUL_ERROR,
     DistributionSolution,
     PerGroupSolution,
-    round_up,
 )
 from dpcore.per_group.means import APPROXIMATE as APPROXIMATE_MEANS
+from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.summary import APPROXIMATE

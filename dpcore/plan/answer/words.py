@@ -181,9 +181,17 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     budget, parameters = solution.budget, solution.parameters
     account_as = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
     has_counts = any(line.planned.unit in ("users", "rows") for line in solution.lines)
+    are_means = [line.statistic is LineStatistic.MEAN for line in solution.lines]
     sentences["Noise"] = describe_program(
-        account_as, parameters.mechanism, budget.epsilon, budget.delta, of_counts=has_counts
+        account_as,
+        parameters.mechanism,
+        budget.epsilon,
+        budget.delta,
+        of_counts=has_counts,
+        num_aggregates=2 if all(are_means) else 1,
     )
+    if budget.program is Program.BIGQUERY and any(are_means) and not all(are_means):
+        sentences["Noise"] += " A mean, of two sums, gets two thirds of its share."
     if budget.mechanism is NoiseKind.GAUSSIAN:
         sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
@@ -211,6 +219,8 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
         f"the bounds tried for {', '.join(incomplete_labels)}" if incomplete_labels else "all bounds"
     )
     text = f"It covers all splits of the budget and {bounds_text}"
+    if any(line.group_problem is not None for line in planned_lines):
+        text += "; pairs of bounds per group are then searched further at their share, which may lie below"
     if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
         text += "; of a mean the delta-method approximation"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):

@@ -1,5 +1,6 @@
 """A mean with private counts: declared sensitivities, the linearised error, optima, and the simulation."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program, convert_to_rho, find_exact_sigma
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.private_counts import NEAR_END, ROUGH_NOISE, PrivateCountsProblem, Release
 from dpcore.mean.table_values import ValueSummary
 
 SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
@@ -213,6 +214,27 @@ def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     assert result.standard_error < 0.02 * float(error.variance)
     # Each part is visible at this accuracy: without one of them the test would fail.
     assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * result.standard_error
+
+
+@pytest.mark.parametrize("release", [Release.PAIR, Release.CENTRED_SPLIT])
+@pytest.mark.parametrize("relative_mean", [0.5, 0.1])
+def test_releases_err_as_stated_where_the_error_is_not_called_rough(release, relative_mean):
+    # One row each, all of one value: the error is that of the noise alone.
+    users = ContributionHistogram([1], [1000])
+    problem = PrivateCountsProblem(users, 1.0, 5.0, 0.0, 5.0 * relative_mean, release)
+    share = ROUGH_NOISE
+    if relative_mean < 0.5:
+        # The largest noise at which the mean is not near an end.
+        deviation = math.sqrt(float(mean.capped_error(problem, 1.0).privacy_variance))
+        share = problem.noise_share(1.0) * 5.0 * relative_mean / NEAR_END / deviation
+    problem = replace(problem, epsilon=problem.noise_share(1.0) / share)
+    stated = float(mean.capped_error(problem, 1.0).variance)
+    assert problem.noise_share(1.0) <= ROUGH_NOISE * (1.0 + 1e-9)
+    assert not problem.is_near_end(stated * (1.0 - 1e-9))
+    assert problem.is_near_end(stated * (1.0 + 1e-9)) is (relative_mean < 0.5)
+    result = simulation.simulate(problem, 1.0, True, runs=200_000, seed=4)
+    # Its standard error is about 0.4 %; 4.5 of them fail with probability 7e-6.
+    assert abs(math.sqrt(result.mean_squared_error / stated) - 1.0) <= 0.05 + 0.018
 
 
 def test_simulation_shows_where_the_approximation_ends():

@@ -25,9 +25,10 @@ from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import answer, build_answer
 from dpcore.per_group.answer import words as answer_words
-from dpcore.per_group.answer.solution import MIN_SAVING, round_up, solve_by_distribution
+from dpcore.per_group.answer.solution import MIN_SAVING, solve_by_distribution
 from dpcore.per_group.answer.words import OBJECTIVES
 from dpcore.per_group.moments import compute_moments, pair_error
+from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule

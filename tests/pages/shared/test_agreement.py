@@ -1,4 +1,4 @@
-"""Page, call, command, plan and program give one number: five of the settings of `benchmarks/agreement.py`."""
+"""Page, call, command, plan and program give one number: some of the settings of `benchmarks/agreement.py`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pytest
 from benchmarks import agreement
 
 
-@pytest.mark.parametrize("setting", list(agreement.draw_settings(5)), ids=lambda setting: setting.line)
+@pytest.mark.parametrize(
+    "setting", [*agreement.draw_settings(6), agreement.MEAN], ids=lambda setting: setting.line
+)
 def test_a_setting_has_one_number_everywhere(setting: agreement.Setting) -> None:
     assert agreement.find_differences(setting) == []
