@@ -204,6 +204,8 @@ class Choice:
             the threshold; at least 0.
         weight_of_users: b, at least 0; at 0 all rows of users up to the threshold weigh the same.
         user_share: rho in [0, 1], the correlation of the rows of one user.
+        clamps_users: True if the smooth weights of a mean clamp each user's deviation from the middle of the range to
+            half of its width times the threshold; False if each row is clamped.
         max_total: Upper end of the range that a user's total is clamped to, in the column's unit; for a release per
             group, their total in a group.
         min_total: Lower end of it.
@@ -248,6 +250,7 @@ class Choice:
     weight_of_rows: float = 1.0
     weight_of_users: float = 0.0
     user_share: float = 0.0
+    clamps_users: bool = False
     max_total: float | None = None
     min_total: float = 0.0
     max_groups: int | None = None
@@ -312,6 +315,8 @@ class Choice:
         problems.between(0.0, 1.0, user_share=self.user_share)
         if (self.weight_of_rows, self.weight_of_users) != (1.0, 0.0) and not self.grows:
             problems.add("weights that grow otherwise than rows belong to the smooth weights of a mean")
+        if self.clamps_users and (self.quantity is not Quantity.MEAN or self.threshold is None):
+            problems.add("users' deviations are clamped for the smooth weights of a mean only")
         if "exponent" in given_names:
             problems.between(0.0, 1.0, exponent=self.exponent)
         if self.inflation is not None:
@@ -378,9 +383,14 @@ class Choice:
 
     @property
     def in_libraries(self) -> bool:
-        """Return True if libraries other than plain Python have such a release; they have no weighted quantiles."""
+        """Return True if OpenDP's context or Polars has such a release; they have no weighted quantiles."""
         weighted = self.quantity is Quantity.QUANTILE and self.threshold is not None
         return not weighted and self.quantity not in PLAIN_PYTHON_ONLY
+
+    @property
+    def in_every_library(self) -> bool:
+        """Return True if PipelineDP, Tumult and BigQuery have such a release, too."""
+        return self.in_libraries and self.max_norm is None and not self.clamps_users
 
     @property
     def public_counts(self) -> bool:
@@ -414,7 +424,10 @@ class Choice:
             return self.training.rule.words(float(self.threshold or 0.0))
         if self.threshold is not None:
             correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
-            return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}"
+            clamp_text = (
+                ", each user's deviation from the middle of the range clamped" if self.clamps_users else ""
+            )
+            return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}{clamp_text}"
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_groups is not None:

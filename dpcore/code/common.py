@@ -296,7 +296,13 @@ def has_noisy_rows(choice: Choice) -> bool:
 
 def ratio_of_noisy(choice: Choice) -> str:
     """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
-    return AT_LEAST_ONE if has_noisy_rows(choice) else ""
+    if not has_noisy_rows(choice):
+        return ""
+    return (
+        AT_LEAST_ONE.replace("outside the range", "that no users can have")
+        if choice.clamps_users
+        else AT_LEAST_ONE
+    )
 
 
 SPLIT_MEANS = (
@@ -407,6 +413,10 @@ DIFFERENCES = (
     "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows "
     "stand along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) bounds "
     "them. Neither weights rows by min(h, s) / s; multiply the losses by that.",
+)
+CLAMPS_ROWS = (
+    "{library} cannot limit a user's deviation from the middle of a range: it clamps each row, or each user's total. "
+    "Plain Python and OpenDP have this release; here choose *Rows* under *Clamp*."
 )
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 

@@ -88,7 +88,8 @@ class Several:
             if len(set(names)) < len(names):
                 problems.add("two releases have one name")
             for release in self.releases:
-                if release.choice.quantity not in QUANTITIES or release.choice.max_norm is not None:
+                has_other_bound = release.choice.max_norm is not None or release.choice.clamps_users
+                if release.choice.quantity not in QUANTITIES or has_other_bound:
                     problems.add(f"{release.name} is no release of several")
                 if release.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
                     problems.add(f"{release.name} is not for neighbours that add or remove one user")

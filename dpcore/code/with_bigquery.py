@@ -34,7 +34,7 @@ _SAMPLED = (
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body = write_statements(choice) if choice.in_libraries and choice.max_norm is None else ""
+    body = write_statements(choice) if choice.in_every_library else ""
     return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body, language="sql")
 
 
@@ -43,6 +43,8 @@ def list_differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="BigQuery")]
+    if choice.clamps_users:
+        return [common.CLAMPS_ROWS.format(library="BigQuery")]
     if quantity is Quantity.QUANTILE and smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "

@@ -24,8 +24,7 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    without = choice.max_norm is not None or not choice.in_libraries
-    body = "" if without else _program(choice)
+    body = _program(choice) if choice.in_every_library else ""
     needs = common.with_readers(f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS, choice)
     return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, _differences(choice), body, needs)
 
@@ -40,6 +39,8 @@ def _differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="PipelineDP")]
+    if choice.clamps_users:
+        return [common.CLAMPS_ROWS.format(library="PipelineDP")]
     differences = [common.public_counts_difference(choice)]
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append(

@@ -21,11 +21,10 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    without = choice.max_norm is not None or not choice.in_libraries
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
     noise = find_release_noise(choice, Program.TUMULT)
     values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
-    body = "" if without else common.render_program("with_tumult.py", choice, **values)
+    body = common.render_program("with_tumult.py", choice, **values) if choice.in_every_library else ""
     return common.assemble(
         choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)
     )
@@ -35,6 +34,8 @@ def _differences(choice: Choice) -> list[str]:
     quantity, smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="Tumult")]
+    if choice.clamps_users:
+        return [common.CLAMPS_ROWS.format(library="Tumult")]
     differences = [
         common.public_counts_difference(choice),
         common.gaussian_difference(choice),

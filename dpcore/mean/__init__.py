@@ -1,7 +1,7 @@
 """A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
 
 from dpcore.mean.models import MeanError
-from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource, choose_defaults
+from dpcore.mean.parameters import Clamp, Counts, Likeness, MeanParameters, VarianceSource, choose_defaults
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,
     NEIGHBOURS,

@@ -25,7 +25,7 @@ from dpcore.common.parameters import (
     range_end,
 )
 from dpcore.common.privacy import Disclosure
-from dpcore.common.programs import Program
+from dpcore.common.programs import SPLITS_MEANS, Program
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
@@ -55,6 +55,13 @@ class Counts(Option):
 
     PUBLIC = "public", "Public"
     PRIVATE = "private", "Private too"
+
+
+class Clamp(Option):
+    """What is clamped: each row to [L, U], or what each user deviates from the middle of [L, U], all rows together."""
+
+    ROWS = "rows", "Rows"
+    USERS = "users", "Users' deviations"
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
@@ -87,6 +94,9 @@ class MeanParameters(Parameters):
     """Values below are raised to it. Public: from what the quantity is, not from data."""
     upper: float = range_end(1.0, "Highest value U", width=146, shared="upper", place=LINE)
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
+    clamp: Clamp = public.choice(Clamp.ROWS, "Clamp", shared="clamp")
+    """Rows: each to [L, U]. Users' deviations: a user's total deviation from the middle of [L, U], at most
+    h (U − L)/2 for a bound of h rows. Users with fewer rows may lie farther out, at the same noise."""
     target: Target = public.choice(Target.POPULATION, "The mean of", shared="target")
     """The mean of the rows at hand, or of the population that users come from."""
     counts: Counts = public.choice(Counts.PUBLIC, "Contribution counts are")
@@ -134,6 +144,11 @@ class MeanParameters(Parameters):
     """The errors are those of its noise, and *Code for your library* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
+        if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:
+            problems.add(
+                f"{self.program.value} cannot clamp users' deviations",
+                remedy="Choose OpenDP or plain Python, or clamp rows",
+            )
         if problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
             problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
             if self.value_variance is not None:
@@ -224,12 +239,33 @@ KEPT_ROWS = {
 POPULATION = "The error is about the mean of the population that users come from"
 
 
-def assumptions(problem: MeanProblem) -> tuple[str, ...]:
+USERS_CLAMPED = (
+    "A user's total deviation from the middle of [L, U] is clamped to T = h (U − L)/2; both come from knowledge of the "
+    "quantity, not from the data"
+)
+DEVIATIONS_RELEASED = (
+    "Released are Σ (B u/2 + z) and Σ (B u/2 − z), u a user's weight and z their deviation",
+    "Released is Σ z, z a user's deviation",
+)
+
+
+def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, ...]:
     """Return the sentences of the setting, with those on users and on the noise that the problem has."""
     is_private = isinstance(problem, PrivateCountsProblem)
     setting = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
     noise = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
     own_sentences = {INDEPENDENT: assumed_of_users(problem), noise: (problem.noise_sentence,)}
+    if clamp is Clamp.USERS:
+        released, norm = DEVIATIONS_RELEASED[not is_private], "L1" if problem.delta is None else "L2"
+        noise_text = (
+            f"{released}, with {problem.noise.kind.value} noise of {problem.write_scale(1.0, 'B × h')}"
+        )
+        own_sentences |= {
+            noise: (f"{noise_text}, as a user changes them by at most 2 T = B × h in {norm}",),
+            public_counts.CLAMPED: (USERS_CLAMPED,),
+        }
+        if problem.table is not None:
+            own_sentences[INDEPENDENT] = TABLE_READ[:1]
     sentences = [own for sentence in setting for own in own_sentences.get(sentence, (sentence,))]
     return (*sentences, *(sentence for program, sentence in KEPT_ROWS.items() if program is problem.program))
 

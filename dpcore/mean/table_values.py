@@ -330,16 +330,99 @@ MAX_MEAN = 1e100
 
 
 @dataclass(frozen=True, eq=False)
+class UserDeviations:
+    """What users deviate from M, the middle of [L, U], clamped to T = h (U - L) / 2, for every h at once.
+
+    A user of s rows whose mean lies d from M deviates by clamp(min(h, s) d, -T, T) = a min(h, e), with a = d clamped to
+    half of the width, and e = s d / a. So sums over users are linear between sorted e (`dpcore.mean.clamped_users`).
+
+    Attributes:
+        histogram: Rows per user.
+        reaches: e, in rows, ascending, shape (users,).
+        slopes: a of the same users, in the values' unit.
+        width: U - L.
+        offset: M less the mean of the table.
+    """
+
+    histogram: ContributionHistogram
+    reaches: FloatArray
+    slopes: FloatArray
+    width: float
+    offset: float
+
+    @classmethod
+    def from_values(
+        cls, histogram: ContributionHistogram, values: Values, clamped: Clamped
+    ) -> UserDeviations:
+        """Sum the unclamped values per user; ``clamped`` has L, U, and the sizes of the same users."""
+        starts = np.r_[0, np.cumsum(clamped.sizes[:-1])].astype(np.int64)
+        middle, width = (clamped.lower + clamped.upper) / 2.0, clamped.upper - clamped.lower
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # `ValueSummary.has_finite_error` is checked before.
+            distances = np.add.reduceat(values.values, starts) / clamped.sizes - middle
+            slopes = np.clip(distances, -width / 2.0, width / 2.0)
+            reaches = clamped.sizes * np.divide(
+                distances, slopes, out=np.ones_like(slopes), where=slopes != 0.0
+            )
+        order = np.argsort(reaches)
+        return cls(histogram, reaches[order], slopes[order], width, middle - clamped.unclamped_mean)
+
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
+        return np.concatenate(([0.0], np.cumsum(self.slopes * self.reaches))), suffix_sums(self.slopes)
+
+    def error(self, thresholds: npt.ArrayLike, unit_variance: float, has_private_counts: bool) -> MeanError:
+        """Return the error about the mean of the table, with private counts by the delta method.
+
+        Args:
+            thresholds: h > 0 in rows per user, any shape.
+            unit_variance: Variance of the noise at sensitivity 1.
+            has_private_counts: True if the pair of sums is released; False if only the sum of deviations is.
+        """
+        h = np.asarray(thresholds, dtype=np.float64)
+        below, above = self._sums
+        k, kept_rows = np.searchsorted(self.reaches, h, side="right"), self.histogram.kept_rows(h)
+        average = (below[k] + h * above[k]) / kept_rows
+        squares = self.width**2 / 2.0 + 2.0 * average**2 if has_private_counts else self.width**2
+        privacy_variance = unit_variance * (h / kept_rows) ** 2 * squares
+        return MeanError(np.zeros(h.shape), np.asarray(privacy_variance), np.asarray(self.offset + average))
+
+    def count_cut(self, threshold: float) -> int:
+        """Count the users whose deviation is clamped at h."""
+        is_far = np.abs(self.slopes) >= self.width / 2.0
+        return int(np.count_nonzero(is_far & (self.reaches > threshold)))
+
+    def find_threshold(self, unit_variance: float, has_private_counts: bool) -> float:
+        """Find the h between the smallest and the largest size with the least error, on grids that zoom in."""
+        sizes = self.histogram.sizes
+        grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
+        for _ in range(ZOOMS):
+            best = int(np.argmin(self.error(grid, unit_variance, has_private_counts).variance))
+            threshold, low, high = grid[best], grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+            grid = np.unique(np.append(np.linspace(low, high, GRID), threshold))
+        return float(threshold)
+
+
+GRID = 256
+ZOOMS = 4
+"""Grids of `UserDeviations.find_threshold`; the last one has steps of 1e-6 of h or less."""
+
+
+@dataclass(frozen=True, eq=False)
 class ValueSummary:
     """Values clamped to [L, U], summarised per user and per size.
 
     Attributes:
         clamped: The values per user.
         table: The same per size, for the error on this very table.
+        deviations: What users deviate, where users are clamped in place of rows.
     """
 
     clamped: Clamped
     table: TableValues
+    deviations: UserDeviations
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, lower: float, upper: float) -> ValueSummary | None:
@@ -351,7 +434,9 @@ class ValueSummary:
         if dataset.values is None:
             return None
         clamped = clamp(dataset.values, lower, upper)
-        return cls(clamped, TableValues.from_clamped(dataset.histogram, clamped))
+        histogram = dataset.histogram
+        deviations = UserDeviations.from_values(histogram, dataset.values, clamped)
+        return cls(clamped, TableValues.from_clamped(histogram, clamped), deviations)
 
     @property
     def has_finite_error(self) -> bool:

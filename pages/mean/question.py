@@ -56,7 +56,7 @@ QUESTION = Question(
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
     other_origins=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
-    | FieldOrigin.VALUES.each("range_search"),
+    | FieldOrigin.VALUES.each("range_search", "users_range_search"),
     propose=propose,
     proposed_fields=(*FROM_DATA, *ENDS),
     former_fields={"noise": "variance_source", "noise_variance": "value_variance"},

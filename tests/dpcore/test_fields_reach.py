@@ -42,6 +42,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
     "mean_bound": {
         "lower": ({}, -5),
         "upper": ({}, 20),
+        "clamp": ({}, "users"),
         "target": ({"variance_source": "worst", "likeness": "entered"}, "population"),
         "counts": ({}, "private"),
         "mechanism": ({}, GAUSSIAN),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,8 +23,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
 from dpcore.dataset import Dataset
-from dpcore.mean import private_counts, value_range
-from dpcore.mean.answer import plots
+from dpcore.mean import private_counts
+from dpcore.mean.answer import plots, users
+from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
 from dpcore.mean.answer.solution import (
     MEAN_OVER_USERS,
     MeanSolution,
@@ -33,14 +35,14 @@ from dpcore.mean.answer.solution import (
     describe_shifts,
     list_error_parts,
     solve,
+    warn_of_leaks,
     write_detail,
 )
-from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
+from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report.content import write_columns
 
-NO_VALUES = section.Missing("values, one per row", "Bring data with values")
 PLAIN = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
@@ -87,47 +89,6 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, summary))
     yield section.Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
     yield section.Label()
-
-
-def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show which range the values ask for, beside a search over the bound on rows."""
-    if not plots.has_range_choice(dataset):
-        yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
-        return
-    leak = ", **a private look** that no ε covers." if dataset.is_private else "."
-    yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
-    ranges = yield section.Cached(
-        plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
-    )
-    problem = ranges.rows.problem
-    joint = yield section.Search(
-        "range_search",
-        (problem.epsilon, problem.relative_noise),
-        lambda progress, should_stop: value_range.best_joint(
-            problem, progress=progress, should_stop=should_stop
-        ),
-        "Looking for the best range and bound",
-        is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-        num_kept=32,
-        seconds=0.3,
-        later_seconds=0.3,
-        is_light=True,
-    )
-    yield section.Table(plots.build_table(ranges, joint), "The range in use and the best ones")
-    if dataset.is_private:
-        yield section.Note(
-            "These ranges leak into every release that uses them. You can draw a range privately."
-        )
-        yield section.PrivateRange()
-    elif joint is not None and plots.is_usable(problem, joint):
-        low, high = plots.round_outward(joint)
-        if (low, high) != (ranges.current.lower, ranges.current.upper):
-            label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield section.Figures(
-        (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
-    )
 
 
 SECTIONS: section.Sections = {
@@ -206,22 +167,92 @@ def build_answer(
         setting=build_setting(solved, dataset, parameters),
         sections=SECTIONS,
     )
+    if solved.users is not None and parameters.clamp is Clamp.USERS:
+        answer = _clamp_users(answer, solved, solved.users, dataset)
     return add_choice(
         answer,
         dataset,
         "mean",
-        lambda: {
-            "rows_kept_at_cap": float(dataset.histogram.kept_rows(solved.cap.max_contributions)),
-            "cap": private_counts.error_parts(solved.cap, solved.problem.noise.kind),
-            "smooth": private_counts.error_parts(solved.smooth, solved.problem.noise.kind),
-        },
-        number_keys=("max_contributions", "threshold"),
-        question_entries=_describe_release(solved),
+        lambda: (
+            _detail_users(solved.users)
+            if solved.users is not None and parameters.clamp is Clamp.USERS
+            else {
+                "rows_kept_at_cap": float(dataset.histogram.kept_rows(solved.cap.max_contributions)),
+                "cap": private_counts.error_parts(solved.cap, solved.problem.noise.kind),
+                "smooth": private_counts.error_parts(solved.smooth, solved.problem.noise.kind),
+            }
+        ),
+        number_keys=("max_contributions", "threshold", "deviation_limit", "rows_error"),
+        question_entries=_describe_release(solved, parameters.clamp),
         data_entries=_describe_values(solved, dataset, parameters),
     )
 
 
-def _describe_release(solution: MeanSolution) -> dict[str, str]:
+def _clamp_users(
+    answer: Answer, solution: MeanSolution, clamped_users: users.UsersSolution, dataset: Dataset
+) -> Answer:
+    """Return the answer for clamped users from that for clamped rows."""
+    parameters, rows_error, problem = answer.parameters, solution.smooth.standard_error, solution.problem
+    key = solution.error_name.replace(" ", "_")
+    rows_methods = answer.make_methods
+    weight_growth = (
+        mean.growth(problem, clamped_users.threshold) if clamped_users.deviations is None else PLAIN
+    )
+    figures = {
+        "mean-error": lambda: users.plot_user_errors(
+            clamped_users, solution.bounds, solution.smoothed, problem, dataset
+        )
+    }
+
+    def make_methods() -> Methods | None:
+        methods = None if rows_methods is None else rows_methods()
+        return methods and users.write_user_methods(methods, clamped_users, problem, parameters)
+
+    return replace(
+        answer,
+        headline=users.write_headline(clamped_users),
+        detail=users.write_user_detail(
+            clamped_users,
+            rows_error,
+            problem,
+            warn_of_leaks(solution, dataset, parameters),
+        ),
+        numbers=users.build_user_numbers(clamped_users, rows_error, key, dataset.histogram.num_users),
+        assumptions=assumptions(problem, Clamp.USERS),
+        facts=users.build_user_facts(clamped_users, problem, answer.facts, parameters.own_bound),
+        proofs=(),
+        near_optimal="",
+        error_parts=users.list_user_error_parts(clamped_users),
+        plots={**answer.plots, **figures},
+        make_methods=make_methods,
+        code=CodeChoice(
+            lambda: _write_user_forms(solution, clamped_users, weight_growth, dataset, parameters),
+            choose_library(parameters.program, parameters.mechanism),
+        ),
+        files={
+            "mean_weights.csv": lambda: write_weights_csv(
+                problem, clamped_users.threshold, solution.cap.max_contributions, dataset.provenance
+            )
+        },
+    )
+
+
+def _write_user_forms(
+    solution: MeanSolution,
+    clamped_users: users.UsersSolution,
+    weight_growth: mean.Growth,
+    dataset: Dataset,
+    parameters: MeanParameters,
+) -> Forms:
+    """Write the program that clamps users' deviations; it has smooth weights."""
+    choice = write_bound_forms(
+        0, clamped_users.threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
+    )
+    assert choice is not None  # The range is not empty, and the bound is above 0.
+    return choice.forms
+
+
+def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
     problem = solution.problem
     mechanism, errors = problem.noise.kind.value, "exact"
@@ -229,10 +260,22 @@ def _describe_release(solution: MeanSolution) -> dict[str, str]:
     if isinstance(problem, PrivateCountsProblem):
         is_pair, errors = problem.release is Release.PAIR, private_counts.ERROR_IS
         sums = "pair of sums of w (y - L) and w (U - y)" if is_pair else "sums of w (y - (L + U) / 2) and w"
+        sums = "pair of sums of B u / 2 + z and B u / 2 - z" if clamp is Clamp.USERS else sums
         mechanism = f"{mechanism}, on the {sums}"
         source = "Sweet Spot; Epasto et al. 2020 has public counts only"
+    if clamp is Clamp.USERS:
+        source = "Sweet Spot, docs/mean.md"
     neighbours = solution.neighbours.value
     return {"neighbours": neighbours, "mechanism": mechanism, "errors_are": errors, "source": source}
+
+
+def _detail_users(clamped_users: users.UsersSolution) -> dict[str, float]:
+    """Return the error of clamped users with its parts, for the choice file."""
+    error = clamped_users.error
+    parts = {"variance": error.variance, "privacy_variance": error.privacy_variance, "shift": error.shift}
+    return {"standard_error": clamped_users.standard_error} | {
+        name: float(part) for name, part in parts.items()
+    }
 
 
 def _describe_values(
@@ -384,14 +427,20 @@ def write_bound_forms(
     parameters: MeanParameters,
     growth: mean.Growth = PLAIN,
     further_forms: Sequence[Form] = (),
+    *,
+    clamps_users: bool = False,
 ) -> CodeChoice | None:
-    """Write programs for a cap and for smooth weights, or return None if none can be written."""
+    """Write programs for a cap and for smooth weights, or return None if none can be written.
+
+    If users are clamped in place of rows, there is a program for the smooth weights only.
+    """
     ends = {"lower": parameters.lower, "upper": parameters.upper}
     row_weight, user_weight = growth.coefficients(smooth)
     weights = {"weight_of_rows": row_weight, "weight_of_users": user_weight, "user_share": growth.user_share}
+    cap_program: Form = (cap_form(cap), Quantity.MEAN, {"max_rows": cap})
     forms: list[Form] = [
-        (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
-        (smooth_form(smooth), Quantity.MEAN, {"threshold": smooth, **weights}),
+        *([] if clamps_users else [cap_program]),
+        (smooth_form(smooth), Quantity.MEAN, {"threshold": smooth, "clamps_users": clamps_users, **weights}),
         *further_forms,
     ]
     base = fields_of_data(dataset) | ends | {"neighbours": relation}

@@ -30,7 +30,10 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, UNIT, MeanSolution, offered_errors
+from dpcore.mean.answer import users
+from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, offered_errors
+from dpcore.mean.answer.users import UNIT
+from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import Clamped, bounded_mean
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
@@ -214,6 +217,8 @@ class Ranges:
         tail_users: Mean size of the noise for a range of width 1, in users at the bound: 1 / epsilon for Laplace noise.
         equal_tails: (L, U) beyond which lies, at either end, the weight of so many users: best where the mean size of
             the noise counts in the place of its standard deviation.
+        users_problem: The problem if users are clamped in place of rows; None if it has no answer.
+        current_users: The range in use if users are clamped, at their own best bound.
     """
 
     rows: WeightedRows
@@ -223,6 +228,8 @@ class Ranges:
     has_private_counts: bool
     tail_users: float
     equal_tails: tuple[float, float]
+    users_problem: ClampedUsersProblem | None = None
+    current_users: RangeChoice | None = None
 
     @property
     def users_beyond(self) -> float:
@@ -254,7 +261,21 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     best = value_range.best_range(problem, rows.threshold)
     current = rows.choose(parameters.lower, parameters.upper, best.certificate.lower_bound)
     tail_users = problem.unit_deviation * mean_size
-    return Ranges(rows, current, best, best_upper, solution.has_private_counts, tail_users, equal_tails)
+    users_problem, current_users = users.build_problem(dataset, solution.problem), None
+    if users_problem is not None and solution.users is not None:
+        ends = parameters.lower, parameters.upper
+        current_users = users.describe_choice(users_problem, solution.users.threshold, *ends, None)
+    return Ranges(
+        rows,
+        current,
+        best,
+        best_upper,
+        solution.has_private_counts,
+        tail_users,
+        equal_tails,
+        users_problem,
+        current_users,
+    )
 
 
 def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
@@ -288,7 +309,7 @@ def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     ends = _choose_ends(lower, smallest, largest, upper, *([] if best is None else [best.upper]))
     if best is not None and not is_usable(ranges.rows.problem, best):
         best = None
-    return _plot("upper", ends, ranges.rows.error_parts(lower, ends), ranges, dataset, best)
+    return _plot("upper", ends, ranges.rows.error_parts(lower, ends), ranges, dataset, best, (lower, ends))
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
@@ -300,7 +321,7 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     smallest = min(max(upper - float(np.median(values)), _SPAN * largest), largest)
     # Subtracted from 0, so that no end is −0.
     ends = 0.0 - _choose_ends(-upper, -upper + smallest, -upper + largest, -lower)[::-1]
-    return _plot("lower", ends, ranges.rows.error_parts(ends, upper), ranges, dataset, None)
+    return _plot("lower", ends, ranges.rows.error_parts(ends, upper), ranges, dataset, None, (ends, upper))
 
 
 def _choose_ends(fixed_end: float, smallest: float, largest: float, *more_ends: float) -> FloatArray:
@@ -318,8 +339,9 @@ def _plot(
     ranges: Ranges,
     dataset: Dataset,
     best: RangeChoice | None,
+    plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
 ) -> Plot:
-    """Plot the error over one end of the range; ``side`` is upper or lower."""
+    """Plot the error over one end of the range; ``side`` is upper or lower, ``plotted_ranges`` are L and U."""
     end, other_end = ("U", "L") if side == "upper" else ("L", "U")
     columns, error = {"error": error_parts.error, **vars(error_parts)}, ranges.current.error
     styles = {"clamping": Style.BIAS, "bounding": Style.SAMPLING, "noise": Style.PRIVACY}
@@ -335,10 +357,14 @@ def _plot(
             f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}. "
             f"{best.certificate.sentence}"
         )
+    max_error = 1.5 * max(float(error_parts.error.max()), error)
+    if ranges.users_problem is not None and ranges.current_users is not None:
+        threshold = ranges.current_users.threshold
+        columns["users_error"] = users.compute_errors(ranges.users_problem, threshold, *plotted_ranges)
+        items.append(Curve("Together, users clamped", ends, columns["users_error"], Style.SMOOTH))
     low, high = float(ends[0]), float(ends[-1])
     limits = low, high if high > low else low + max(abs(low), 1.0)
     scale = Scale.LOG if low > 0.0 and high > 20.0 * low else Scale.LINEAR
-    max_error = 1.5 * max(float(error_parts.error.max()), error)
     return Plot(
         f"mean-range-{side}",
         f"Error over {end}",
@@ -351,8 +377,10 @@ def _plot(
     )
 
 
-def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str]]:
-    """Return the range in use beside the best ones, a line each."""
+def build_table(
+    ranges: Ranges, joint: RangeChoice | None, joint_users: RangeChoice | None = None
+) -> dict[str, list[str]]:
+    """Return the range in use beside the best ones, a line each, for rows and then for users."""
     choices_by_name = {
         "In use": ranges.current,
         "Best U for this L": ranges.best_upper,
@@ -365,6 +393,8 @@ def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str
         for name, choice in choices_by_name.items()
         if choice is not None and (choice is ranges.current or is_usable(problem, choice))
     ]
+    users_choices = {"Users clamped, in use": ranges.current_users, BEST_FOR_USERS: joint_users}
+    lines += [(name, choice) for name, choice in users_choices.items() if choice is not None]
     attributes = {"L": "lower", "U": "upper", "Bound, rows": "threshold"} | {
         wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")
     }
@@ -374,12 +404,20 @@ def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str
     }
 
 
-def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
+BEST_FOR_USERS = "Users clamped, best range and bound"
+
+
+def describe_ranges(
+    ranges: Ranges, joint: RangeChoice | None, joint_users: RangeChoice | None = None
+) -> list[str]:
     """Write sentences on the cost of the range, the rule of equal tails, and the proofs."""
     number, problem = wording.number, ranges.rows.problem
     low, high = ranges.equal_tails
     users = f"{wording.counted(ranges.tail_users, 'user')} at the bound"
     private_note = " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
+    users_note = [] if joint_users is None else [f"**{BEST_FOR_USERS}:** {joint_users.certificate.sentence}"]
+    if joint_users is not None and private_note:
+        users_note.append("If users are clamped, the noise is for the mean of this table.")
     sentences = [
         f"All is at the bound of the best smooth weights, {number(ranges.rows.threshold)}. {SEPARATE}{private_note}",
         f"**Equal tails**, a simple rule: L = {number(low)}, U = {number(high)} cut off the weight of {users} at "
@@ -390,8 +428,14 @@ def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
             "At this ε no range of these values pays: the best is next to a single value, and publishes it. Take a "
             "range from knowledge, or more ε."
         )
-        return sentences
+        return sentences + users_note
     choices = {"Best range at this bound": ranges.best_range, "Best range and bound": joint}
-    return sentences + [
-        f"**{name}:** {choice.certificate.sentence}" for name, choice in choices.items() if choice is not None
+    return [
+        *sentences,
+        *(
+            f"**{name}:** {choice.certificate.sentence}"
+            for name, choice in choices.items()
+            if choice is not None
+        ),
+        *users_note,
     ]

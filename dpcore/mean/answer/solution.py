@@ -22,12 +22,12 @@ from dpcore.common.programs import Program, describe_program, find_noise
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import worst_values
+from dpcore.mean.answer.users import UNIT, UsersSolution, propose_clamp, solve_users
 from dpcore.mean.models import interval_around
-from dpcore.mean.parameters import MeanParameters
+from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, Release
 from dpcore.mean.table_values import Clamped, ValueSummary
 
-UNIT = "unit of the values"
 MEAN_OVER_USERS = "Mean over users"
 CLEAR_SLOPE = 3.0
 """Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
@@ -86,6 +86,7 @@ class MeanSolution:
             public.
         values: Summary of the values, clamped to [L, U]; None if the data have no values.
         worst_case: The worst-case errors; None if the target is not the mean of this table.
+        users: The best smooth weights if users are clamped in place of rows; None for programs that cannot.
     """
 
     problem: mean.MeanProblem
@@ -98,6 +99,7 @@ class MeanSolution:
     split_release: SplitRelease | None = None
     values: ValueSummary | None = None
     worst_case: WorstCaseErrors | None = None
+    users: UsersSolution | None = None
 
     @cached_property
     def clamped(self) -> Clamped | None:
@@ -182,6 +184,9 @@ def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | N
         split_release=split_release,
         values=values,
         worst_case=worst_case,
+        users=solve_users(
+            problem, smooth, bounds, None if values is None or problem.table is None else values.deviations
+        ),
     )
 
 
@@ -312,8 +317,17 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
                 "**The mean lies near an end of its range**: this error is rough. The program moves the mean into the "
                 "range, and errs less."
             )
+    sentences += warn_of_leaks(solution, dataset, parameters)
+    if solution.cap.max_contributions == problem.histogram.max_size:
+        sentences.append("The best bound keeps every row.")
+    return " ".join(sentences)
+
+
+def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> list[str]:
+    """Write what a bound that was computed from private data reveals, and the bound that reveals less."""
+    sentences = []
     if dataset.is_private:
-        reads_values = clamped is not None and parameters.reads_values
+        reads_values = solution.clamped is not None and parameters.reads_values
         if reads_values:
             sentences += [VALUES_LEAK, *([] if solution.has_private_counts else [COUNTS_PUBLIC])]
         else:
@@ -323,9 +337,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
             rows = wording.counted(_find_safer_cap(solution, parameters), "row")
             worst_case = "σ² of the worst case and " if reads_values else ""
             sentences.append(f"With {worst_case}private counts the best bound is **{rows}**.")
-    if solution.cap.max_contributions == problem.histogram.max_size:
-        sentences.append("The best bound keeps every row.")
-    return " ".join(sentences)
+    return sentences
 
 
 def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
@@ -403,6 +415,10 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     }
     if solution.values is not None and parameters.reads_values:
         facts["How users differ"] = describe_user_share(solution.values)
+    if solution.users is not None and solution.users.deviations is not None:
+        facts["Against clamped users"] = propose_clamp(
+            solution.users, solution.smooth.standard_error, Clamp.ROWS
+        )
     facts["Noise"] = describe_noise(solution.problem)
     if (split := solution.split_release) is not None:
         split_error = split.cap.standard_error

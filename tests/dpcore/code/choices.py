@@ -51,6 +51,20 @@ CHOICE_BY_NAME: dict[str, Choice] = {
     "mean, smooth, private counts, Gaussian": make_choice(
         Quantity.MEAN, threshold=7.3, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
+    "mean, users": make_choice(Quantity.MEAN, threshold=7.3, clamps_users=True, neighbours=REPLACE, **VALUES),
+    "mean, users, private counts": make_choice(Quantity.MEAN, threshold=7.3, clamps_users=True, **VALUES),
+    "mean, users, private counts, Gaussian": make_choice(
+        Quantity.MEAN, threshold=7.3, clamps_users=True, noise=GAUSSIAN, delta=1e-6, **VALUES
+    ),
+    "mean, users who grow, private counts": make_choice(
+        Quantity.MEAN,
+        threshold=2.3,
+        clamps_users=True,
+        weight_of_rows=0.2,
+        weight_of_users=0.7,
+        user_share=0.4,
+        **VALUES,
+    ),
     "sum": make_choice(Quantity.SUM, max_total=150.25),
     "sum, both signs": make_choice(Quantity.SUM, max_total=80.5, min_total=-20.0),
     "sum, Gaussian": make_choice(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),

@@ -234,6 +234,30 @@ def test_a_mean_with_private_counts(folder: Path, library: Program, bound: dict[
 
 
 @PYTHON_AND_OPENDP
+@pytest.mark.parametrize("relation", [REPLACE, Neighbours.ADD_OR_REMOVE_USER])
+def test_a_mean_clamps_what_users_deviate(folder: Path, library: Program, relation: Neighbours) -> None:
+    """Users of one row reach h times as far as the range, which cuts rows off."""
+    h, lower, upper = 4.5, 30.0, 40.0
+    rows = [[amount for amount, _ in rows] for rows in rows_of_users().values()]
+    weights = [min(h, len(amounts)) for amounts in rows]
+    deviations = [
+        weight * (math.fsum(amounts) / len(amounts) - 35.0)
+        for weight, amounts in zip(weights, rows, strict=True)
+    ]
+    limit = h * (upper - lower) / 2.0
+    clamped = math.fsum(min(max(deviation, -limit), limit) for deviation in deviations)
+    expected = 35.0 + clamped / math.fsum(weights)
+    fields = {"threshold": h, "clamps_users": True, "lower": lower, "upper": upper, "neighbours": relation}
+    names = run(make_choice(Quantity.MEAN, epsilon=400.0, **fields), library)
+    # Numerator and denominator move; the mean is near the middle.
+    slack = 2 * 1.1 * 2 * limit / 400.0 * SURE / math.fsum(weights)
+    assert abs(names["mean"] - expected) <= slack
+    assert abs(expected - 35.0 - math.fsum(deviations) / math.fsum(weights)) > 5 * slack
+    wide = run(make_choice(Quantity.MEAN, epsilon=1e-3, **fields), library)["mean"]
+    assert relation is REPLACE or abs(wide - 35.0) <= limit * (1 + 1e-9)
+
+
+@PYTHON_AND_OPENDP
 def test_noise_is_what_the_bound_asks_for(folder: Path, library: Program) -> None:
     """The scale, not a draw: h B / epsilon, and never less."""
     for name, expected in (

@@ -181,6 +181,37 @@ def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
     assert "lose" in _beyond_the_budget(CHOICE_BY_NAME["groups"], Program.PYTHON, *runs)
 
 
+ROW_WEIGHTS_AFTER_CLAMPING = {
+    '(weight * (users["mean"] - MIDDLE)).clip(-LIMIT, LIMIT)': 'users["count"] * '
+    '(users["mean"] - MIDDLE).clip((LOWER - UPPER) / 2, (UPPER - LOWER) / 2)'
+}
+OFF_THE_MIDDLE = {
+    "MIDDLE = (LOWER + UPPER) / 2": "MIDDLE = LOWER + (UPPER - LOWER) / 4",
+    "clip(-LIMIT, LIMIT)": "clip(-LIMIT / 2, 1.5 * LIMIT)",
+    "half + deviations": "half / 2 + deviations",
+    "half - deviations": "1.5 * half - deviations",
+}
+
+
+@pytest.mark.parametrize("wrong_lines", [{}, ROW_WEIGHTS_AFTER_CLAMPING, OFF_THE_MIDDLE])
+def test_the_audit_finds_wrong_clamps_of_users(wrong_lines: dict[str, str], folder: Path) -> None:
+    """A weight of all rows after clamping, or a centre off the middle, needs more noise than the program draws."""
+    name = "mean, users, private counts"
+    text = _program(name, Program.PYTHON)
+    for right, wrong in wrong_lines.items():
+        head, code = text.split("\ndef add_noise", 1)
+        assert right in code
+        text = f"{head}\ndef add_noise{code.replace(right, wrong)}"
+    base = audit.run(text, audit.table(*audit.ROWS), folder)
+    problems = [
+        _beyond_the_budget(
+            CHOICE_BY_NAME[name], Program.PYTHON, base, audit.run(text, audit.added(user), folder)
+        )
+        for user in ("a user with very many rows", "a user with huge amounts", "an ordinary user")
+    ]
+    assert any("lose" in problem for problem in problems) is bool(wrong_lines), problems
+
+
 def _check_something_was_drawn(choice: Choice, observed: audit.Run) -> None:
     if choice.quantity not in (Quantity.MODEL, Quantity.CLASSIFIER):
         assert observed.inputs or observed.frames

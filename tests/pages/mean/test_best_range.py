@@ -11,8 +11,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
-from dpcore.mean import MeanParameters, choose_defaults, value_range
-from dpcore.mean.answer import build_answer, plots
+from dpcore.mean import Clamp, Counts, MeanParameters, choose_defaults, value_range
+from dpcore.mean.answer import build_answer, plots, users
 from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 from tests.pages.driving import (
     check,
@@ -88,7 +88,9 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     answer, ranges = solve_ranges(SHOP, 1e-3, 0.0, 100.0)
     assert not plots.is_usable(ranges.rows.problem, ranges.best_range)
     assert ranges.best_range.error < ranges.current.error
-    assert plots.build_table(ranges, ranges.best_range)[""] == ["In use"]
+    assert plots.build_table(ranges, ranges.best_range)[""] == ["In use", "Users clamped, in use"]
+    best_users = users.find_best_choice(ranges.users_problem)
+    assert not users.is_usable(ranges.users_problem, best_users)
     assert "no range of these values pays" in " ".join(plots.describe_ranges(ranges, ranges.best_range))
     assert "Best U" not in answer.plots["mean-range-upper"]().alt
     _, fine_one = solve_ranges(SHOP, 1.0, 0.0, 100.0)
@@ -163,3 +165,25 @@ def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.Monke
     check(at.button(key="mean.range_search_stop").click().run())
     at = finish(at, "mean.range_search")
     assert "Best range and bound" in shown_texts(at)
+
+
+def test_users_stand_beside_rows_in_table_and_figure_and_their_best_range_is_better():
+    answer, ranges = solve_ranges(SHOP, 1.0, 10.0, 70.0, counts=Counts.PRIVATE)
+    problem, solution = ranges.users_problem, answer.solution.users
+    best = users.find_best_choice(problem)
+    assert users.is_usable(problem, best)
+    table = plots.build_table(ranges, ranges.best_range, best)
+    assert table[""][-2:] == ["Users clamped, in use", plots.BEST_FOR_USERS]
+    assert best.error < min(ranges.current_users.error, ranges.best_range.error)
+    # The proposal errs as the table says, or less where biases cancel; ends are rounded.
+    low, high = plots.round_outward(best)
+    parameters = MeanParameters(
+        1.0, low, high, **choose_defaults(SHOP) | {"counts": Counts.PRIVATE}, clamp=Clamp.USERS
+    )
+    assert build_answer(SHOP, parameters).numbers[1].value <= 1.03 * best.error
+    plot = answer.plots["mean-range-upper"]()
+    for at in (3, 60, -1):
+        upper = plot.columns["upper"][at]
+        limit = solution.threshold * (upper - 10.0) / 2.0
+        parts = problem.measure_parts(solution.threshold, (upper + 10.0) / 2.0, limit)
+        assert plot.columns["users_error"][at] == pytest.approx(parts.error)

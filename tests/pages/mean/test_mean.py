@@ -428,3 +428,17 @@ def test_the_range_control_moves_the_axis_and_stays_when_the_value_bounds_change
     enter_fields(at, upper=50.0)
     (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
     assert control.value == (10.0, 1_000.0)
+
+
+def test_users_clamped_are_answered_on_the_card_and_rows_beside_them():
+    at = open_with_data(SHOP, lower=20.0, upper=70.0)
+    choose_options(at, clamp=mean.Clamp.USERS)
+    parameters = MeanParameters(EPSILON, 20.0, 70.0, **mean.choose_defaults(SHOP), clamp=mean.Clamp.USERS)
+    solution, answer = build_mean_answer(SHOP, parameters)
+    shown = answer_of(at, "mean_card")
+    assert shown["value"] == answer.numbers[0].text
+    assert shown["error"][1] == wording.number(solution.users.standard_error)
+    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    assert (x, y) == (solution.users.threshold, pytest.approx(solution.users.standard_error))
+    assert "rows clamped" in shown_texts(at).lower()
+    assert "mean_clamp=users" in link_of(at) or "clamp=users" in link_of(at)

@@ -12,6 +12,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
+from dpcore.mean import Clamp
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import BoundPurpose, NumberPair
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
@@ -199,6 +200,12 @@ def test_words_for_every_relation_and_number_of_users() -> None:
     asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0)
     assert "typically" in words.describe_range_cost(asked)
     assert "cost twice" in words.describe_range_cost(replace(asked, neighbours=Neighbours.REPLACE_USER))
+    for_users = replace(asked, clamps_users=True, users=128.0)
+    assert "users of 1 row or more" in words.describe_range_cost(replace(for_users, users=5000.0))
+    assert "public range that you know is better" in words.describe_range_cost(
+        replace(for_users, users=127.0)
+    )
+    assert "public range that you know is better" not in words.describe_range_cost(for_users)
     few = replace(asked, users=20.0)
     assert "Not recommended" in words.describe_range_cost(few)
     assert "typically" in words.describe_range_cost(replace(asked, users=few.users_needed))
@@ -231,6 +238,9 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
         written = json.loads(json.dumps(saved.to_json(held)))
         assert read(written, Ledger().add(FACTS)) == (held, [])
         assert read(written, Ledger())[1]
+        earlier = json.loads(json.dumps(written))
+        del earlier["digest"][0]["clamps_users"]  # Files of earlier versions clamp rows.
+        assert not read(earlier, Ledger().add(FACTS))[1]
         for name, wrong in (
             ("lower", one.lower + 1e-3),
             ("upper", "x"),
@@ -241,3 +251,22 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
             changed = json.loads(json.dumps(written))
             changed["digest"][0][name] = wrong
             assert read(changed, Ledger().add(FACTS))[1], name
+
+
+def test_a_range_for_users_is_drawn_where_the_mean_clamps_users() -> None:
+    at = check(with_data(open_app("Mean"), SECRET).run())
+    check(at.segmented_control(key="mean.clamp").set_value(Clamp.USERS).run())
+    fill_form(at, bound=4)
+    opened = check(at.button(key="private_range_ask").click().run())
+    assert "The range is for users of 4 rows or more" in shown_texts(opened)
+    check(opened.button(key="private_range_draw").click().run())
+    opened = check(at.button(key="private_range_ask").click().run())
+    check(opened.button(key="private_range_draw_confirm").click().run())
+    (((_, drawn),),) = at.session_state["private_choice.choices"].values()
+    assert drawn.problem.clamps_users
+    assert drawn.facts.epsilon == 0.5
+    check(at.run())
+    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (
+        drawn.lower,
+        drawn.upper,
+    )

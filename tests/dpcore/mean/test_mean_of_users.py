@@ -1,0 +1,144 @@
+"""The answer for a mean that clamps users: its error by brute force and by the program's own draws."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpcore as ss
+from dpcore.code import write
+from dpcore.common.checks import InvalidInput
+from dpcore.common.programs import Program
+from dpcore.mean.clamped_users import ClampedUsersProblem
+from dpcore.mean.table_values import ValueSummary
+from tests.dpcore.code import audit
+from tests.dpcore.mean.test_clamped_users import make_values
+
+GAUSSIAN = {"mechanism": "gaussian", "delta": 1e-6}
+
+
+def make_table(seed: int = 4, num_users: int = 120) -> pd.DataFrame:
+    """Make a table of skewed values, whose users differ more than their rows."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.geometric(0.3, num_users)
+    users = np.repeat(np.arange(num_users), sizes)
+    values = np.exp(generator.normal(2.0, 0.8, num_users))[users] * np.exp(
+        generator.normal(0.0, 0.5, users.size)
+    )
+    return pd.DataFrame({"user": users, "value": values})
+
+
+def ask(table: pd.DataFrame | str, **settings: Any) -> ss.Reply:
+    defaults = {"epsilon": 1.0, "lower": 2, "upper": 15, "counts": "private", "clamp": "users"}
+    return ss.mean_bound(table, user="user", value="value", disclosure="public", **{**defaults, **settings})
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("has_private_counts", [False, True])
+def test_the_error_over_bounds_is_that_of_the_parts(seed: int, has_private_counts: bool) -> None:
+    """Sorted sums agree with user by user, for every h; no h of a fine grid is better than the one found."""
+    values = make_values(seed)
+    problem = ClampedUsersProblem(values, 2.0, has_private_counts)
+    lower, upper = float(np.quantile(values.values, 0.2)) - 0.5, float(np.quantile(values.values, 0.7)) + 0.5
+    deviations = _summarise(values, lower, upper).deviations
+    thresholds = np.linspace(problem.sizes[0], problem.sizes[-1], 400)
+    errors = deviations.error(thresholds, 2.0, has_private_counts)
+    middle = (lower + upper) / 2.0
+    expected = [
+        problem.measure_parts(h, middle, h * (upper - lower) / 2.0).table_error for h in thresholds.tolist()
+    ]
+    np.testing.assert_allclose(np.sqrt(errors.variance), expected, rtol=1e-9)
+    best = deviations.find_threshold(2.0, has_private_counts)
+    assert deviations.error(best, 2.0, has_private_counts).variance <= errors.variance.min() * (1.0 + 1e-9)
+    means = np.array(
+        [values.values[values.user_codes == user].mean() for user in np.unique(values.user_codes)]
+    )
+    weights = np.minimum(best, np.bincount(values.user_codes))
+    num_cut = np.count_nonzero(weights * np.abs(means - middle) > best * (upper - lower) / 2.0 * (1 + 1e-12))
+    assert deviations.count_cut(best) == num_cut
+
+
+def _summarise(values: Any, lower: float, upper: float) -> ValueSummary:
+    rows = pd.DataFrame({"user": values.user_codes, "value": values.values})
+    summary = ask(rows, lower=lower, upper=upper).answer.solution.values
+    assert summary is not None
+    return summary
+
+
+@pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])
+@pytest.mark.parametrize(
+    "settings", [{}, {"counts": "public"}, GAUSSIAN, {"epsilon": 4.0}], ids=["", "public", "gaussian", "4"]
+)
+def test_releases_err_as_the_card_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program, settings: dict[str, Any]
+) -> None:
+    """40,000 draws of the program's own mechanism; the delta method may be off by a few per cent."""
+    monkeypatch.chdir(tmp_path)
+    table = make_table(num_users=600)
+    table.to_csv("events.csv", index=False)
+    reply = ask("events.csv", program=program.value, **settings)
+    choice = reply.answer.code.forms[0][1]
+    text = write(choice, program).text
+    observed = audit.Run()
+    with audit.silenced(observed):
+        names: dict[str, Any] = {}
+        exec(compile(text, "program", "exec"), names)
+    truth, generator = float(table["value"].mean()), np.random.default_rng(7)
+    limit, width = names["LIMIT"], names["UPPER"] - names["LOWER"]
+    scale = float(reply.answer.solution.problem.noise.unit_scale) * 2.0 * limit
+    draw = generator.normal if settings is GAUSSIAN else generator.laplace
+    if observed.frames:
+        total = float(names["lines"].collect()["total"].sum())
+        sum_of_users = total * names["RANGE"] / names["STEPS"] - limit * len(names["counts"])
+        released = names["MIDDLE"] + (sum_of_users + draw(0.0, scale, 40_000)) / names["kept"]
+    else:
+        ((_, exact),) = observed.inputs
+        unit = limit / names["STEPS"] if program is Program.OPENDP else 1.0
+        noisy = np.array(exact)[:, None] * unit + draw(0.0, scale, (len(exact), 40_000))
+        if len(exact) == 1:
+            released = names["MIDDLE"] + noisy[0] / names["rows"]
+        else:
+            rows = np.maximum(noisy.sum(axis=0) / width, 1.0)
+            released = names["MIDDLE"] + (noisy[0] - noisy[1]) / 2.0 / rows
+    error = math.sqrt(float(((released - truth) ** 2).mean()))
+    assert error == pytest.approx(reply.error, rel=0.05)
+
+
+def test_one_choice_changes_answer_program_and_texts() -> None:
+    table = make_table()
+    rows, users = ask(table, clamp="rows"), ask(table)
+    assert users.error < rows.answer.solution.smooth.standard_error
+    assert "Choose *Users' deviations* under *Clamp*" in rows.answer.facts["Against clamped users"]
+    assert users.answer.headline.startswith("Weigh a user as at most")
+    limit = next(number.value for number in users.answer.numbers if number.key == "deviation_limit")
+    assert limit == pytest.approx(users.bound * 13.0 / 2.0)
+    document = json.loads(users.answer.write_choice())
+    assert document["question"]["clamp"] == "users"
+    assert document["answer"]["standard_error"] == pytest.approx(users.error)
+    assert "was clamped to ±" in users.answer.methods.sentences
+    assert not any(
+        character.isdigit() for character in users.answer.methods.public_sentences.partition("from")[0]
+    )
+    ((_, choice),) = users.answer.code.forms
+    assert choice.clamps_users
+    assert not write(choice, Program.TUMULT).text
+
+
+def test_without_values_the_error_is_that_of_rows() -> None:
+    rows, users = (
+        ss.mean_bound([1, 2, 9, 30], epsilon=1, lower=0, upper=9, clamp=clamp) for clamp in ("rows", "users")
+    )
+    assert users.error == rows.answer.solution.smooth.standard_error
+    assert "the same as for clamped rows" in users.answer.detail
+
+
+@pytest.mark.parametrize("program", ["PipelineDP", "Tumult", "BigQuery"])
+def test_programs_that_clamp_rows_are_refused(program: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot clamp users' deviations"):
+        ask(make_table(), program=program)
