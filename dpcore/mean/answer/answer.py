@@ -200,7 +200,7 @@ def _clamp_users(
     )
     figures = {
         "mean-error": lambda: users.plot_user_errors(
-            clamped_users, solution.bounds, solution.smoothed, problem, dataset
+            clamped_users, solution.bounds, solution.smoothed, problem, dataset, parameters.own_bound
         )
     }
 

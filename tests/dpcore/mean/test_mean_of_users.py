@@ -130,6 +130,22 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     assert not write(choice, Program.TUMULT).text
 
 
+def test_a_bound_of_ones_own_stands_on_the_curve_and_the_handle_on_it() -> None:
+    answer = ask(make_table(), own_bound=3).answer
+    ((mark,),) = [
+        [item for item in answer.plots["mean-error"]().items if getattr(item, "name", "") == "Your own bound"]
+    ]
+    plot = answer.plots["mean-error"]()
+    assert plot.handle.initial_value == mark.x == 3
+    assert mark.y == pytest.approx(
+        np.interp(3.0, plot.columns["bound"], plot.columns["users_error"]), rel=0.02
+    )
+    assert mark.y > answer.numbers[1].value
+    assert f"error {mark.y:.3g}" in answer.facts["Your own bound, 3 rows"]
+    squares = [np.asarray(part) ** 2 for part in plot.handle.parts.values()]
+    np.testing.assert_allclose(np.sqrt(sum(squares)), plot.handle.errors)
+
+
 def test_without_values_the_error_is_that_of_rows() -> None:
     rows, users = (
         ss.mean_bound([1, 2, 9, 30], epsilon=1, lower=0, upper=9, clamp=clamp) for clamp in ("rows", "users")
