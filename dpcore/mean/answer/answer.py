@@ -213,7 +213,7 @@ def _clamp_users(
         headline=users.write_headline(clamped_users),
         detail=users.write_user_detail(
             clamped_users,
-            rows_error,
+            solution.smooth,
             problem,
             warn_of_leaks(solution, dataset, parameters),
         ),

@@ -97,24 +97,41 @@ def evaluate_users(
     return deviations.error(thresholds, float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
 
 
-def propose_clamp(users: UsersSolution | None, rows_error: float, clamp: Clamp) -> str:
-    """Compare both ways of clamping in one sentence, the better one proposed; empty if nothing is known of users.
+def propose_clamp(users: UsersSolution | None, rows: mean.SmoothChoice, clamp: Clamp) -> str:
+    """Compare both ways of clamping and propose the better one; empty if nothing is known of users.
+
+    On one table the biases of clamping and weighting can cancel, which says nothing of other tables. So the better way
+    is the one with the smaller error if they are added.
 
     Args:
         users: Users clamped.
-        rows_error: The error of the best choice if rows are clamped.
+        rows: The best smooth weights if rows are clamped.
         clamp: The way in use.
     """
     if users is None:
         return ""
     if users.deviations is None:
         return SAME_WITHOUT_VALUES
-    errors = {Clamp.ROWS: rows_error, Clamp.USERS: users.standard_error}
+    errors = {Clamp.ROWS: rows.standard_error, Clamp.USERS: users.standard_error}
+    added_errors = {
+        Clamp.ROWS: math.hypot(
+            users.deviations.sum_biases(rows.threshold, clamps_users=False), math.sqrt(rows.privacy_variance)
+        ),
+        Clamp.USERS: math.hypot(
+            users.deviations.sum_biases(users.threshold, clamps_users=True),
+            math.sqrt(float(users.error.privacy_variance)),
+        ),
+    }
     other = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
     change_text = wording.change(errors[other], errors[clamp])
     field = USERS_FIELD if other is Clamp.USERS else ROWS_FIELD
-    advice = f" Choose {field} under *Clamp*." if errors[other] < errors[clamp] else ""
-    return f"{field} clamped: error {wording.number(errors[other])}, {change_text}.{advice}"
+    is_better = added_errors[other] < added_errors[clamp] * (1.0 - 1e-9)
+    advice = f" Choose {field} under *Clamp*." if is_better else ""
+    cancelling = ""
+    if (errors[other] < errors[clamp] * (1.0 - 1e-9)) != is_better:
+        rows_text, users_text = (wording.number(error) for error in added_errors.values())
+        cancelling = f" Biases cancel on this table: added up, the errors are {rows_text} (rows), {users_text} (users)."
+    return f"{field} clamped: error {wording.number(errors[other])}, {change_text}.{cancelling}{advice}"
 
 
 def write_headline(users: UsersSolution) -> str:
@@ -126,10 +143,13 @@ def write_headline(users: UsersSolution) -> str:
 
 
 def write_user_detail(
-    users: UsersSolution, rows_error: float, problem: mean.MeanProblem, leak_sentences: Sequence[str]
+    users: UsersSolution,
+    rows: mean.SmoothChoice,
+    problem: mean.MeanProblem,
+    leak_sentences: Sequence[str],
 ) -> str:
     """Write the sentences that qualify the headline, most important first; those on leaks come last."""
-    sentences = [propose_clamp(users, rows_error, Clamp.USERS)]
+    sentences = [propose_clamp(users, rows, Clamp.USERS)]
     if users.deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if isinstance(problem, PrivateCountsProblem):
