@@ -97,9 +97,7 @@ def test_groups_off_the_list_use_up_no_group_of_a_user(library: Program, empty_f
     names = results(choice, library)
     noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else list(names["noisy"])
     assert noisy == pytest.approx([0, 50, 0], abs=1)
-    planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0, 1000.0), library)["released"][
-        "users"
-    ]
+    planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0), library)["released"]["users"]
     assert planned == pytest.approx({"p0": 0, "p1": 50, "p2": 0}, abs=1)
 
 
@@ -149,7 +147,7 @@ def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
         (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + rows)
         data = count(open_files([empty_folder / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
         choice = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
-        plan = Several((ReleaseShare("sum", choice, 2**20),), 1.0, 1.0)
+        plan = Several((ReleaseShare("sum", choice, 2**20),), 1.0)
         texts.append([write(one, library).text for one in (choice, plan) for library in LIBRARIES])
     assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
 
