@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data.totals_per_user import user_starts
+from dpcore.data.totals_per_user import find_user_starts
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
@@ -129,8 +129,8 @@ class Rows:
         self.shares_below = self._num_rows_below / n
 
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
-        """Set the histogram; return the number of rows, each user's first row, and each user's number of rows."""
-        starts = user_starts(values)
+        """Set the histogram; return the number of rows, where each user's rows begin, and how many each user has."""
+        starts = find_user_starts(values)
         per_user = np.diff(np.append(starts, values.values.size))
         self.histogram = ContributionHistogram.from_counts(per_user)
         return values.values.size, starts, per_user

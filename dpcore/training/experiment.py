@@ -176,7 +176,7 @@ class SplitSummary(Summary):
     these users. ``users_half_width`` estimates how far other users held out would move the mean.
 
     Attributes:
-        degrees: Of freedom within the splits.
+        degrees_of_freedom: Within the splits.
         users_half_width: Half of a 95 % interval over the splits; NaN with fewer than `MIN_SPLITS`.
         split_error: Standard error of the mean, from the means of the splits; NaN with one.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import QuantileParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, round_out
@@ -49,4 +50,6 @@ QUESTION = Question(
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose=propose,
     proposed_fields=("bound_from", "neighbours", "low", "high"),
+    # It was in every link before there were programs, and is in none of a program that lacks smooth weights.
+    former_fields={"weighting": {"program": Program.BEST}},
 )

@@ -123,8 +123,8 @@ class Question:
         plans: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
             none is needed. None if the page has these fields itself.
-        former_fields: Fields of earlier links and session files that are gone: the new name of each, or the values of
-            later fields that it stood for, by name. A field that has only another name says so in its declaration.
+        former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
+            have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
     """
 
     name: str

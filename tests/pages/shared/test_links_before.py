@@ -49,6 +49,7 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
             "neighbours": "one user's values change; everybody's number of rows is public",
             "bound_from": "values",
             "high": 9.0,
+            "program": "best known mechanism",
         },
         "",
     ),
@@ -161,7 +162,12 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
 def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
     """Public counts were said of other data: these begin with private counts, and a sentence says both."""
     for title, field, link, words in (
-        ("Quantile", "neighbours", "low=0&high=9", "What epsilon protects the link says One user's values"),
+        (
+            "Quantile",
+            "neighbours",
+            "low=0&high=9&weighting=smooth",
+            "What epsilon protects the link says One user's values",
+        ),
         ("Mean", "counts", "lower=0&upper=9&counts=public", "Contribution counts are the link says Public"),
     ):
         at = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))

@@ -138,14 +138,14 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
         cells = full_solution.table.find_cell_indices(method)
         x, y = read_curve(figure, name)
         assert x == pytest.approx(full_solution.bounds_in_rows[cells])
-        assert y == pytest.approx(summary.mean[cells])
+        assert y == pytest.approx(summary.means[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
-        assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_widths)[cells])
+        assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.means + summary.half_widths)[cells])
     floor, guess, *_ = full_solution.average_references(measure, over)
     assert read_curve(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert read_curve(figure, "Guessing")[1] == pytest.approx([guess] * 2)
     (followed,) = full_solution.table.find_cell_indices(Method.FOLLOWED)
-    assert read_curve(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
+    assert read_curve(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.means[followed]] * 2)
     *_, quiet, unclipped = full_solution.average_references(measure, over)
     assert read_curve(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
     assert read_curve(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
@@ -280,11 +280,11 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
     frame = pd.DataFrame(training_answer.tabulate_methods(full_solution))
     assert len(frame) == len(full_solution.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(
-        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     )
     sides = plots.plot_sides(full_solution).columns
     cells = full_solution.table.find_cell_indices(Method.CLIPPED_SUM)
-    users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
+    users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).means[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
     assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_choice()
 
@@ -322,7 +322,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     assert_methods(
         chart(at, "training_methods_loss"),
         full_solution,
-        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
@@ -335,7 +335,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
         ScoreUnit.USERS,
     )
     check(at.run())
-    drawn_means = full_solution.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
+    drawn_means = full_solution.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).means
     assert_methods(chart(at, "training_methods_accuracy"), full_solution, drawn_means)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
@@ -457,7 +457,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     assert_methods(
         chart(at, "training_methods_loss"),
         full_solution,
-        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
 
 
