@@ -136,7 +136,10 @@ def test_numbers_stand_for_their_text():
     settings = {"user": "user", "value": "amount", "epsilon": 1, "lower": 0, "upper": 5}
     for quantiles in (0.25, np.float64(0.25), [0.25], np.array([0.25]), "0.25"):
         assert ss.quantile_bound(FEW, quantiles=quantiles, **settings).parameters.quantile_levels == (0.25,)
-    assert ss.quantile_bound(FEW, quantiles=np.array([0.9, 0.5]), **settings).parameters.quantile_levels == (0.5, 0.9)
+    assert ss.quantile_bound(FEW, quantiles=np.array([0.9, 0.5]), **settings).parameters.quantile_levels == (
+        0.5,
+        0.9,
+    )
     base = {"user": "user", "value": "amount", "epsilon": 1, "base": "histogram"}
     answer = ss.quantile_bound(FEW, **base, edges=[0, 1.5, 5], masses=np.array([2, 1]))
     assert (answer.parameters.edges, answer.parameters.masses) == ("0; 1.5; 5", "2; 1")
