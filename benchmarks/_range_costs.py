@@ -101,16 +101,16 @@ def cost_draw(table: Table, problem: RangeProblem) -> float:
 def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
     """Return the mean error of the draws beside an anchor over the least error."""
     chances = [
-        softmax(problem.logits(table.scale_tails(query), anchor))
+        softmax(problem.compute_logits(table.scale_tails(query), anchor))
         for query in private_range.list_tails(problem, table.values, anchor)
     ]
-    upper = problem.ends(anchor)
+    upper = problem.list_ends(anchor)
     if problem.anchor is None:
-        widths = problem.widths(anchor)
+        widths = problem.list_widths(anchor)
         return float(table.error_ratios(anchor - widths, anchor + widths) @ chances[0])
     if problem.lower is not None:
         return float(table.error_ratios(anchor, upper) @ chances[0])
-    lower = -problem.ends(-anchor)
+    lower = -problem.list_ends(-anchor)
     return float(chances[0] @ table.error_ratios(lower[:, None], upper) @ chances[1])
 
 

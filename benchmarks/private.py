@@ -361,7 +361,7 @@ def drawn(
     law = choice.compute_probabilities(problem, histogram)
     if not margin:
         far = aims.distances(histogram, problem.candidates)
-        law = np.exp(choice.log_softmax(choice.logits(problem, far, np.array([epsilon]))))[0]
+        law = np.exp(choice.log_softmax(choice.compute_logits(problem, far, np.array([epsilon]))))[0]
     return float(law @ costs(of, histogram)(problem.candidates))
 
 
@@ -515,7 +515,7 @@ class _AlikeEnds(RangeProblem):
     target = property(lambda self: 1.0 / self.epsilon_release)  # type: ignore[assignment]
 
     def log_prior(self, anchor: float) -> np.ndarray:
-        return np.zeros(self.widths(anchor).size)
+        return np.zeros(self.list_widths(anchor).size)
 
 
 FEW = (0.1, 0.5)

@@ -20,7 +20,7 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting.count import to_dataset
 from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.formats import File, MemoryFile
-from dpcore.counting.frames import FRAME, as_parquet
+from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import Roles
@@ -111,7 +111,7 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **publi
         InvalidInput: As `select_privately`.
     """
     _, request, amounts, _ = _pose_question(question, data, settings, None, public)
-    return selection.count_dropped(request, amounts.dropped)
+    return selection.count_dropped(request, amounts.dropped_counts)
 
 
 def _pose_question(
@@ -124,16 +124,16 @@ def _pose_question(
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
         columns = columns_of(data)
-    stated = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(stated)
+    stated_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
+    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(stated_disclosure)
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
-    unused = ("objective", "floor") if question == "group_bounds" else ()
-    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused)}
-    taken = questions.QUESTIONS[question].columns
-    call_settings |= {name: column for name, column in columns.items() if name in taken and column}
+    unused_settings = ("objective", "floor") if question == "group_bounds" else ()
+    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_settings)}
+    column_arguments = questions.QUESTIONS[question].columns
+    call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
     table = build_dummy_dataset(columns, provenance, contribution)
     reply = questions.reply_of(question, table, call_settings)
@@ -163,8 +163,8 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
         remedy = "A bound that is read off these numbers alone needs no draw"
         raise refuse("how many rows users have is public here", remedy=remedy)
     if isinstance(request, MissingInput):
-        missing = " ".join(f"{name}=…" for name in request.settings)
-        raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing)
+        missing_text = " ".join(f"{name}=…" for name in request.settings)
+        raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing_text)
     return request
 
 
@@ -176,27 +176,27 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
-    user, group, value = columns["user"], columns["group"], columns["value"]
-    named = [*user, *group, *([value] if value is not None else [])]
+    user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
+    named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
     paths: list[File] = [Path(path) for path in list_paths(data) or ()]
     names: list[str] | None = None
     if is_table(data):
-        paths, names = [MemoryFile(as_parquet(data, named))], [FRAME]
+        paths, names = [MemoryFile(write_parquet(data, named_columns))], [FRAME_FILE]
     if not paths:
         return UserAmounts(_build_from_counts(data))
-    if not user:
+    if not user_columns:
         try:
-            return amounts_of(to_dataset(data, value=value, group=group or None))
+            return amounts_of(to_dataset(data, value=value_column, group=group_columns or None))
         except InvalidInput:
             message = "the data cannot be read without a column of users"
             raise refuse(message, remedy="Say which column names the user: user=…") from None
     roles = Roles.of_events(
-        user,
-        value if is_pair_sum or request.number is OtherBound.TOTAL else None,
-        () if pair is None else group,
+        user_columns,
+        value_column if is_pair_sum or request.number is OtherBound.TOTAL else None,
+        () if pair is None else group_columns,
     )
-    read = read_user_amounts(paths, names, roles, named)
-    return amounts_of(read) if isinstance(read, Dataset) else read
+    user_amounts = read_user_amounts(paths, names, roles, named_columns)
+    return amounts_of(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 
 def _build_from_counts(data: Any) -> ContributionHistogram:

@@ -22,7 +22,6 @@ from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
-from dpcore.common.parameters import declared_fields, describe_misplaced
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import (
     find_option,
@@ -49,7 +48,7 @@ COLUMNS = {
     "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
 }
 """What says how the data are read, with its help; everything else is the question's."""
-OF_LABELS = ("label", "features", "levels", "intercept")
+LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 
 
@@ -89,7 +88,7 @@ class Question:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
-        always = ("user", "disclosure", *(OF_LABELS if self.labelled else ()))
+        always = ("user", "disclosure", *(LABEL_ARGUMENTS if self.labelled else ()))
         return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.accepts))
 
 
@@ -160,8 +159,8 @@ def call_of(name: str) -> Callable[..., Reply]:
         return reply_of(name, data, settings)
 
     call.__name__ = call.__qualname__ = name
-    call.__signature__ = _signature(question, parameters_type)  # type: ignore[attr-defined]
-    call.__doc__ = _docstring(question, parameters_type, build_answer)
+    call.__signature__ = _build_signature(question, parameters_type)  # type: ignore[attr-defined]
+    call.__doc__ = _write_docstring(question, parameters_type, build_answer)
     return call
 
 
@@ -212,8 +211,8 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         raise InvalidInput(problems)
     if question.by_data:
         defaults = importlib.import_module(f"dpcore.{question.package}").choose_defaults(subject)
-        unsaid = {key: defaults[key] for key in question.by_data if settings.get(key) is None}
-        parameters = dataclasses.replace(parameters, **unsaid)
+        unset_defaults = {key: defaults[key] for key in question.by_data if settings.get(key) is None}
+        parameters = dataclasses.replace(parameters, **unset_defaults)
     answer = build_answer(subject, parameters)
     data_set = subject if isinstance(subject, Dataset) else None
     call = call_with(question.package, answer.parameters)
@@ -235,7 +234,7 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
     if question.labelled and not isinstance(data, Dataset):
         module = importlib.import_module(f"dpcore.{question.package}.{question.labelled}")
         return read_labelled(module.read_labelled_table, data, **columns)
-    column_settings = {key: columns[key] for key in columns if key not in OF_LABELS}
+    column_settings = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
     return to_dataset(data, **column_settings, needs=question.needs)
 
 
@@ -250,7 +249,7 @@ def types_of(name: str) -> dict[str, Any]:
     question = QUESTIONS[name]
     _, parameters_type, _ = _answer_types(question)
     hints = list_field_types(parameters_type)
-    own_types = {setting: hints[f.name] for setting, f in _settings(question, parameters_type).items()}
+    own_types = {setting: hints[f.name] for setting, f in _list_settings(question, parameters_type).items()}
     return {"intercept": bool} | own_types if "intercept" in question.columns else own_types
 
 
@@ -271,15 +270,19 @@ def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | Non
     Returns:
         Name and settings; None where no call asks this question.
     """
-    texts = {f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init}
+    texts_by_field = {
+        f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init
+    }
     for name, question in QUESTIONS.items():
-        if question.package == package and question.fixed.items() <= texts.items():
-            said = *question.required, *question.by_data, *question.with_data
-            settings = _settings(question, type(parameters)).items()
+        if question.package == package and question.fixed.items() <= texts_by_field.items():
+            always_included = *question.required, *question.by_data, *question.with_data
+            settings = _list_settings(question, type(parameters)).items()
             return name, {
-                setting: texts[f.name]
+                setting: texts_by_field[f.name]
                 for setting, f in settings
-                if setting in said or f.default is MISSING or getattr(parameters, f.name) != f.default
+                if setting in always_included
+                or f.default is MISSING
+                or getattr(parameters, f.name) != f.default
             }
     return None
 
@@ -289,7 +292,7 @@ def _to_text(value: Any) -> Any:
     return name_option(value) if isinstance(value, enum.Enum) else value
 
 
-def _settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
+def _list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
     names_here = {field_name: setting for setting, field_name in question.names.items()}
     settings = {
@@ -309,9 +312,12 @@ def _build_parameters(
     name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], of_data: bool = False
 ) -> Any:
     """Build the parameters from settings as a person writes them; raise InvalidInput for all that is wrong."""
-    known_settings, types_of = _settings(question, parameters_type), list_field_types(parameters_type)
+    known_settings, types_by_field = (
+        _list_settings(question, parameters_type),
+        list_field_types(parameters_type),
+    )
     values: dict[str, Any] = {
-        field_name: _parse_setting(types_of[field_name], field_name, text)
+        field_name: _parse_setting(types_by_field[field_name], field_name, text)
         for field_name, text in question.fixed.items()
     }
     with Problems() as problems:
@@ -319,13 +325,13 @@ def _build_parameters(
             if value is None and setting in (*question.by_data, *question.with_data):
                 continue
             if setting not in known_settings:
-                near = difflib.get_close_matches(setting, [*known_settings, *question.columns], 1)
-                proposal = f"; is {near[0]} meant?" if near else ""
+                near_names = difflib.get_close_matches(setting, [*known_settings, *question.columns], 1)
+                proposal = f"; is {near_names[0]} meant?" if near_names else ""
                 problems.add(f"there is no setting {setting[:40]!r} of {name}{proposal}")
                 continue
             field_name = known_settings[setting].name
             with problems.collecting():
-                values[field_name] = _parse_setting(types_of[field_name], setting, value)
+                values[field_name] = _parse_setting(types_by_field[field_name], setting, value)
         for setting, f in known_settings.items():
             is_required = _is_required(question, setting, f) or (of_data and setting in question.with_data)
             if is_required and settings.get(setting) is None:
@@ -338,6 +344,9 @@ def _build_parameters(
                 problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
     parameters = parameters_type(**values)
     # Parameters replace a choice that does not go with another one; a call says that it cannot hold.
+    # Imported late: the command's help needs no NumPy.
+    from dpcore.common.parameters import declared_fields, describe_misplaced
+
     declared = declared_fields(parameters_type)
     with problems:
         for field_name in parameters.unused_names:
@@ -364,7 +373,7 @@ def _parse_setting(hint: Any, name: str, value: Any) -> Any:
     raise refuse(f"{name} must be one of {list_options(options)}; got {str(value)[:40]!r}")
 
 
-def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
+def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
     """Build the signature of a call: the data, then columns and settings by keyword."""
     from dpcore.reply import Reply
 
@@ -372,7 +381,7 @@ def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
         """Build a keyword argument with this default."""
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
 
-    settings = _settings(question, parameters_type)
+    settings = _list_settings(question, parameters_type)
     empty = inspect.Parameter.empty
     required = [build_keyword(name, empty) for name, f in settings.items() if _is_required(question, name, f)]
     defaults = {"disclosure": "private", "intercept": True} | dict.fromkeys(question.needs, empty)
@@ -388,7 +397,7 @@ def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
     return inspect.Signature([data, *columns, *required, *optional], return_annotation=Reply)
 
 
-def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
+def _write_docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
     """Write the docstring of a call from that of ``build_answer`` and the help of its settings."""
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe
@@ -407,7 +416,7 @@ def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> s
         f"{counts}or a `Dataset`.{no_data}",
         *(f"    {name}: {COLUMNS[name]}" for name in question.columns),
     ]
-    for name, f in _settings(question, parameters_type).items():
+    for name, f in _list_settings(question, parameters_type).items():
         options = find_options_type(types_of[f.name])
         which = f" One of {list_options(options)}." if options else ""
         if name == "source" and question.source:

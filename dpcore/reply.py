@@ -281,18 +281,18 @@ class Reply:
         sections = section.flatten(self.answer.sections)
         if name not in sections:
             raise refuse(f"there is no tab {name!r}; there are {', '.join(map(repr, sections))}")
-        shown: list[Any] = []
+        shown_parts: list[Any] = []
         for part in section.read(sections[name](self.answer, self.data), search):
             match part:
                 case str() | section.Note():
-                    shown.append(part if isinstance(part, str) else part.text)
+                    shown_parts.append(part if isinstance(part, str) else part.text)
                 case section.Table():
-                    shown.append(pd.DataFrame(part.columns))
+                    shown_parts.append(pd.DataFrame(part.columns))
                 case Plot():
-                    shown.append(plotly_figures.draw_on_white(part))
+                    shown_parts.append(plotly_figures.draw_on_white(part))
                 case section.Figures():
-                    shown += map(plotly_figures.draw_on_white, part.plots)
-        return shown
+                    shown_parts += map(plotly_figures.draw_on_white, part.plots)
+        return shown_parts
 
     def to_json(self) -> str:
         """Write the whole answer as JSON, every number beside its label (``docs/report.md``)."""
@@ -325,16 +325,18 @@ class Reply:
             return html.escape(to_plain_text(text))
 
         answer = self.answer
-        rows = "".join(
+        rows_html = "".join(
             f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        good = f"<p>Good enough: {escape(answer.near_optimal)}</p>" if answer.near_optimal else ""
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        assumed = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
+        near_optimal_html = (
+            f"<p>Good enough: {escape(answer.near_optimal)}</p>" if answer.near_optimal else ""
+        )
+        notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (
-            f"<div><h3>{escape(answer.headline)}</h3><p>{escape(answer.detail)}</p><table>{rows}</table>{good}{notes}"
-            f"<details><summary>What is assumed</summary><ul>{assumed}</ul></details>"
+            f"<div><h3>{escape(answer.headline)}</h3><p>{escape(answer.detail)}</p><table>{rows_html}</table>{near_optimal_html}{notes_html}"
+            f"<details><summary>What is assumed</summary><ul>{assumptions_html}</ul></details>"
             f"<p><i>{escape(answer.disclosure.label)}</i></p></div>"
         )
 

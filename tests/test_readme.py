@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.counting.__main__ import _parser
+from dpcore.counting.__main__ import _build_parser
 from pages.shared.base import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,7 +87,7 @@ def test_the_commands_are_ones_that_are_understood_and_say_which_python_they_mea
         if commands:
             assert "`.venv/bin/python`" in text.split("    python -m")[0], path.name
         for command in commands:
-            _parser().parse_args(shlex.split(command))
+            _build_parser().parse_args(shlex.split(command))
             num_commands += 1
     assert num_commands >= 3
 

@@ -20,7 +20,7 @@ from dpcore import questions
 from dpcore.cli import WIDTH
 from dpcore.common.checks import InvalidInput, describe_error
 
-_NO_APP = (
+_NO_APP_MESSAGE = (
     "The app is not installed here, only the core. Install the extra `app` as well: "
     "pip install '.[app]' in a checkout, or pip install '<wheel>[app]'."
 )
@@ -45,21 +45,21 @@ def run() -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command that the arguments name, or start the app if there are none; return the exit code."""
-    first, *remaining = (sys.argv[1:] if arguments is None else arguments) or [""]
+    first_word, *remaining_words = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
-        if first in {"", "--no-token"} and not remaining:
-            return _start_app([first])
-        if arguments is None and (first == "count" or first in COMMANDS):
+        if first_word in {"", "--no-token"} and not remaining_words:
+            return _start_app([first_word])
+        if arguments is None and (first_word == "count" or first_word in COMMANDS):
             from dpcore.counting.__main__ import end_on_signals
 
             end_on_signals()
-        if first == "count":
+        if first_word == "count":
             from dpcore.counting.__main__ import main as count
 
-            return count(remaining, "sweet-spot count")
-        if first in COMMANDS:
-            return _ask(first, remaining)
-        return _explain([first, *remaining])
+            return count(remaining_words, "sweet-spot count")
+        if first_word in COMMANDS:
+            return _ask(first_word, remaining_words)
+        return _print_help([first_word, *remaining_words])
     except BrokenPipeError:  # Whoever reads the answer has enough of it; Python must not complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -70,7 +70,7 @@ def _start_app(arguments: list[str]) -> int:
     from dpcore.cli import launch
 
     if importlib.util.find_spec("streamlit") is None:
-        print(_NO_APP, file=sys.stderr)
+        print(_NO_APP_MESSAGE, file=sys.stderr)
         return 1
     return launch.main(arguments)
 
@@ -101,16 +101,16 @@ def _ask(command: str, arguments: list[str]) -> int:
     return 1
 
 
-def _explain(arguments: list[str]) -> int:
+def _print_help(arguments: list[str]) -> int:
     """Print the help on all commands; argparse ends the program itself, with 2 for an unknown command."""
-    lines = {"count": "Count contributions on files of any size, or on an engine."}
-    lines |= {command: _first_line(name) for command, name in COMMANDS.items()}
-    indent = 2 + max(map(len, lines)) + 2
+    descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
+    descriptions_by_command |= {command: _first_line(name) for command, name in COMMANDS.items()}
+    indent = 2 + max(map(len, descriptions_by_command)) + 2
     descriptions = [
         textwrap.fill(
             text, WIDTH, initial_indent=f"  {command}".ljust(indent), subsequent_indent=" " * indent
         )
-        for command, text in lines.items()
+        for command, text in descriptions_by_command.items()
     ]
     parser = argparse.ArgumentParser(
         prog="sweet-spot",
@@ -122,7 +122,9 @@ def _explain(arguments: list[str]) -> int:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
     parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
-    parser.add_argument("command", nargs="?", choices=[*lines], metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "command", nargs="?", choices=[*descriptions_by_command], metavar="COMMAND", help=argparse.SUPPRESS
+    )
     parser.parse_args(arguments)
     return 0
 

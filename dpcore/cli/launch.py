@@ -36,12 +36,12 @@ ROOT = next(
 """Folder of the app and its settings: ``sweet_spot`` where the package is installed, else the top of the checkout."""
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
-PORTS_TRIED = 50
+MAX_PORTS_TRIED = 50
 START_LIMIT = 90.0
 WARM_LIMIT = 180.0
 STOP_LIMIT = 5.0
 NO_TOKEN = "--no-token"
-PORT_TAKEN = "is not available"
+PORT_TAKEN_TEXT = "is not available"
 """What Streamlit says of a port that it cannot have, before it ends."""
 
 # A proxy set for the outside world must not be asked for an address on this computer.
@@ -72,13 +72,13 @@ def is_free(port: int) -> bool:
 
 def choose_port(first: int = FIRST_PORT) -> int:
     """Return the first free port from `first` on; raise StartError if there is none."""
-    for port in range(first, first + PORTS_TRIED):
+    for port in range(first, first + MAX_PORTS_TRIED):
         if is_free(port):
             return port
-    raise StartError(f"no port from {first} to {first + PORTS_TRIED - 1} is free on this computer")
+    raise StartError(f"no port from {first} to {first + MAX_PORTS_TRIED - 1} is free on this computer")
 
 
-def server_command(port: int) -> list[str]:
+def build_server_command(port: int) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
     options = {
         "server.address": HOST,
@@ -98,7 +98,7 @@ def choose_token() -> str:
     return os.environ.get("SWEETSPOT_TOKEN", secrets.token_urlsafe(24))
 
 
-def server_environment(token: str = "") -> dict[str, str]:
+def build_server_environment(token: str = "") -> dict[str, str]:
     """Return the environment of the server: local, with unbuffered output, and with the folder of the person.
 
     The token stands here, as everybody on this computer can read the arguments of a process.
@@ -111,7 +111,7 @@ def server_environment(token: str = "") -> dict[str, str]:
     return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own_variables}
 
 
-def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
+def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     """Return True if a GET of the address succeeds, with the token as a cookie unless it is empty."""
     request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
@@ -122,7 +122,7 @@ def answers(url: str, timeout: float = 2.0, token: str = "") -> bool:
 
 def is_healthy(url: str) -> bool:
     """Return True if the server at this address is up; its script need not have run yet."""
-    return answers(f"{url}/_stcore/health")
+    return is_answering(f"{url}/_stcore/health")
 
 
 class Output:
@@ -130,7 +130,7 @@ class Output:
 
     def __init__(self, stream: IO[str]) -> None:
         """Read the stream in the background until it ends."""
-        self.echo = False
+        self.is_echoing = False
         self._lines: collections.deque[str] = collections.deque(maxlen=40)
         self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
         self._reader.start()
@@ -139,7 +139,7 @@ class Output:
         """Keep each line of the stream, and show it if `echo` is set."""
         for line in stream:
             self._lines.append(line)
-            if self.echo:
+            if self.is_echoing:
                 sys.stderr.write(line)
 
     def wait(self) -> None:
@@ -153,7 +153,7 @@ class Output:
         """Return True if these words stand in one of the last lines so far."""
         return any(words in line for line in tuple(self._lines))
 
-    def last_lines(self) -> str:
+    def read_last_lines(self) -> str:
         """Return the last lines as one text, once the server has ended or fallen silent."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
@@ -210,7 +210,7 @@ def stop(server: subprocess.Popen[str]) -> None:
         server.wait()
 
 
-def remove_left() -> None:
+def remove_leftovers() -> None:
     """Remove what a server that had to be killed left in the temporary folder."""
     from dpcore.common.workspace import remove_abandoned
 
@@ -220,9 +220,9 @@ def remove_left() -> None:
 def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
     """Start the server and return its process and its output."""
     server = subprocess.Popen(
-        server_command(port),
+        build_server_command(port),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
-        env={**server_environment(token), "SWEETSPOT_ENDS_WITH_INPUT": "1"},
+        env={**build_server_environment(token), "SWEETSPOT_ENDS_WITH_INPUT": "1"},
         stdin=subprocess.PIPE,  # The server ends when this is closed, even if this process is killed.
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -248,35 +248,35 @@ def serve(token: str) -> int:
                 break
             except StartError as error:
                 stop(server)
-                last_output = output.last_lines()
+                last_output = output.read_last_lines()
                 # Somebody else took it in the meantime.
-                if PORT_TAKEN not in last_output:
+                if PORT_TAKEN_TEXT not in last_output:
                     raise StartError(f"{error}. Its last output:\n\n{last_output or '(nothing)'}") from None
                 port = choose_port(port + 1)
                 server, output = _start(port, token)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
-        warmed = answers(f"{url}/_stcore/script-health-check", WARM_LIMIT, token)
-        if not warmed:
+        is_warm = is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token)
+        if not is_warm:
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
-            print(output.last_lines(), file=sys.stderr)
-        output.echo = True
+            print(output.read_last_lines(), file=sys.stderr)
+        output.is_echoing = True
         link = f"{url}/?token={token}" if token else url
         workspace = open_browser(link)
         print(f"Sweet Spot is at {link if workspace is None else url} (Ctrl-C stops it).", flush=True)
         if workspace is not None and token:
             print("If no page opens, start it with SWEETSPOT_NO_BROWSER=1: it prints the link.", flush=True)
         output.wait()
-        code = server.wait()
-        print(f"The server ended by itself (exit code {code}).", file=sys.stderr)
+        exit_code = server.wait()
+        print(f"The server ended by itself (exit code {exit_code}).", file=sys.stderr)
         return 1
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        output.echo = False
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signal_number, signal.SIG_IGN)
+        output.is_echoing = False
         stop(server)
         if workspace is not None:
             workspace.close()
-        remove_left()
+        remove_leftovers()
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -286,9 +286,9 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Serve the app until it is stopped; return 0 if a person stopped it, 1 if it could not start or ended."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _interrupt)
+    for signal_name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, signal_name):
+            signal.signal(getattr(signal, signal_name), _interrupt)
     try:
         return serve("" if NO_TOKEN in arguments else choose_token())
     except StartError as error:

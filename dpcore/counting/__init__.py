@@ -12,7 +12,7 @@ from __future__ import annotations
 from dpcore.common.workspace import Workspace
 from dpcore.counting.count import CountResult, build_dataset, count
 from dpcore.counting.duck import MEMORY_LIMIT, StoppedError
-from dpcore.counting.engines import ENGINES, connect, count_table, open_table, recipe
+from dpcore.counting.engines import ENGINES, connect, count_table, open_table, write_recipe
 from dpcore.counting.files import (
     HELD_BYTES,
     SMALL_BYTES,

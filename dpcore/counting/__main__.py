@@ -21,7 +21,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
-from dpcore.counting.count import CountResult, take_pairs
+from dpcore.counting.count import CountResult, prefer_pair_roles
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import expand_patterns, find_distributions
 from dpcore.data import group_pairs
@@ -29,68 +29,84 @@ from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles
 from dpcore.dataset import Dataset, Pairs
 
-_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
-def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentParser:
+def _build_parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentParser:
     """Build the parser of the command's arguments, which prints this program name in its help."""
     parser = argparse.ArgumentParser(
         prog=program,
         description="Count contributions per user and write the histogram, which Sweet Spot opens.",
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
-    add = parser.add_argument
-    sources = "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db"
-    add("--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=sources)
-    add("--table", help="table in the engine (schema.table), or files that it reads itself")
-    add("--user", action="append", required=True, help="column that says who; again for several")
-    add("--task", action="append", default=[], help="column of tasks or groups; again for several")
-    add("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
-    add("--max-pairs", type=int, help="most pairs that may come back; a run without it tells their number")
-    add("--distribution-to", type=Path, help="file for the distribution of pairs, for bounds per group")
-    add("--value", help="column of values")
-    add("--names", help="names of the columns, with commas between, where the files hold none")
-    add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help="what a contribution is")
-    missing_users = "rows that name no user: leave them out, or count them as one user"
-    add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users)
-    add("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
-    add("--public", action="store_true", help="the data are public; else they are taken as private")
-    add("--to", type=Path, help="file for the histogram; standard output by default")
-    add("--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help="memory for files (default %(default)s)")
+    add_argument = parser.add_argument
+    sources_text = "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db"
+    add_argument(
+        "--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=sources_text
+    )
+    add_argument("--table", help="table in the engine (schema.table), or files that it reads itself")
+    add_argument("--user", action="append", required=True, help="column that says who; again for several")
+    add_argument("--task", action="append", default=[], help="column of tasks or groups; again for several")
+    add_argument("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
+    add_argument(
+        "--max-pairs", type=int, help="most pairs that may come back; a run without it tells their number"
+    )
+    add_argument(
+        "--distribution-to", type=Path, help="file for the distribution of pairs, for bounds per group"
+    )
+    add_argument("--value", help="column of values")
+    add_argument("--names", help="names of the columns, with commas between, where the files hold none")
+    add_argument(
+        "--count", choices=list(COUNT_OPTIONS.values()), default="rows", help="what a contribution is"
+    )
+    missing_users_text = "rows that name no user: leave them out, or count them as one user"
+    add_argument(
+        "--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users_text
+    )
+    add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
+    add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
+    add_argument("--to", type=Path, help="file for the histogram; standard output by default")
+    add_argument(
+        "--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help="memory for files (default %(default)s)"
+    )
     return parser
 
 
-def histogram_csv(dataset: Dataset) -> str:
+def write_histogram_csv(dataset: Dataset) -> str:
     """Write the histogram as CSV for the app: size, users, and the label of the numbers."""
     label = dataset.provenance.label
-    pairs = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    return f"size,users,{LABEL_COLUMN}\n" + "".join(f"{size},{users},{label}\n" for size, users in pairs)
+    sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
+    return f"size,users,{LABEL_COLUMN}\n" + "".join(
+        f"{size},{users},{label}\n" for size, users in sizes_with_users
+    )
 
 
 def main(arguments: list[str] | None = None, program: str = "python -m dpcore.counting") -> int:
     """Run the command with these arguments, under this program name, and return the exit code."""
-    parsed = _parser(program).parse_args(arguments)
+    command_options = _build_parser(program).parse_args(arguments)
     try:
         with convert_system_errors():
-            result = _count(parsed)
+            result = _count(command_options)
         if (dataset := result.dataset) is None:
             return 130
-        text = histogram_csv(dataset)
-        if parsed.to is None:
-            sys.stdout.write(text)
+        histogram_text = write_histogram_csv(dataset)
+        if command_options.to is None:
+            sys.stdout.write(histogram_text)
         else:
-            parsed.to.write_text(text, encoding="utf-8")
-        if parsed.pairs_to is not None and dataset.pairs is not None:
-            parsed.pairs_to.write_text(pairs_csv(dataset.pairs), encoding="utf-8")
-        if parsed.distribution_to is not None:
-            parsed.distribution_to.write_text(group_pairs.to_text(dataset), encoding="utf-8")
-        _report(dataset, result.summary)
+            command_options.to.write_text(histogram_text, encoding="utf-8")
+        if command_options.pairs_to is not None and dataset.pairs is not None:
+            command_options.pairs_to.write_text(write_pairs_csv(dataset.pairs), encoding="utf-8")
+        if command_options.distribution_to is not None:
+            command_options.distribution_to.write_text(
+                group_pairs.write_distribution(dataset), encoding="utf-8"
+            )
+        _print_report(dataset, result.summary)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{error.filename or parsed.to} cannot be written: {error.strerror}.", file=sys.stderr)
+        print(f"{error.filename or command_options.to} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped; nothing was written.", file=sys.stderr)
@@ -98,61 +114,78 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
     return 0
 
 
-def _count(parsed: argparse.Namespace) -> CountResult:
+def _count(command_options: argparse.Namespace) -> CountResult:
     """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
-    contribution = next(contribution for contribution, name in COUNT_OPTIONS.items() if name == parsed.count)
-    missing_users = MissingUsers.ONE_USER if parsed.missing_users == "one" else MissingUsers.LEAVE_OUT
-    roles = Roles.of_events(parsed.user, parsed.value, parsed.task, contribution, missing_users)
-    if parsed.distribution_to is not None and not parsed.task:
+    contribution = next(
+        contribution for contribution, name in COUNT_OPTIONS.items() if name == command_options.count
+    )
+    missing_users = (
+        MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
+    )
+    roles = Roles.of_events(
+        command_options.user, command_options.value, command_options.task, contribution, missing_users
+    )
+    if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
-    disclosure = Disclosure.PUBLIC if parsed.public else Disclosure.PRIVATE
-    progress = _progress if sys.stderr.isatty() else None
-    if len(parsed.source) == 1 and is_address(parsed.source[0]) and not os.path.exists(parsed.source[0]):
-        if not parsed.table:
+    disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE
+    progress = _print_progress if sys.stderr.isatty() else None
+    if (
+        len(command_options.source) == 1
+        and is_address(command_options.source[0])
+        and not os.path.exists(command_options.source[0])
+    ):
+        if not command_options.table:
             raise refuse("an engine needs --table, the name of the table to count")
-        table = open_table(connect(parsed.source[0]), parsed.table)
-        max_pairs = parsed.max_pairs if parsed.pairs_to is not None else None
-        options = {"copies": parsed.copies, "max_pairs": max_pairs, "progress": progress}
-        return count_table(table, roles, disclosure, name=parsed.table, **options)
-    if parsed.pairs_to is not None:
+        table = open_table(connect(command_options.source[0]), command_options.table)
+        max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
+        table_options = {"copies": command_options.copies, "max_pairs": max_pairs, "progress": progress}
+        return count_table(table, roles, disclosure, name=command_options.table, **table_options)
+    if command_options.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
-    if parsed.table:
+    if command_options.table:
         raise refuse("--table is for engines; files are one table")
-    sources = expand_patterns(parsed.source)
-    refuse_to_overwrite(sources, "--to", parsed.to)
-    refuse_to_overwrite(sources, "--distribution-to", parsed.distribution_to)
-    if find_distributions(sources):
+    source_paths = expand_patterns(command_options.source)
+    refuse_to_overwrite(source_paths, "--to", command_options.to)
+    refuse_to_overwrite(source_paths, "--distribution-to", command_options.distribution_to)
+    if find_distributions(source_paths):
         raise refuse("a distribution of pairs is counted already", remedy="Ask: sweet-spot group FILE")
-    source = open_files(sources)
-    if parsed.names is not None:
-        source = source.with_names(parsed.names.split(","))
-    limit = _bytes(parsed.memory)
-    roles = take_pairs(source.roles, roles)
-    return count(source, roles, disclosure, memory_limit=limit, copies=parsed.copies, progress=progress)
+    source = open_files(source_paths)
+    if command_options.names is not None:
+        source = source.with_names(command_options.names.split(","))
+    memory_limit = _parse_bytes(command_options.memory)
+    roles = prefer_pair_roles(source.roles, roles)
+    return count(
+        source,
+        roles,
+        disclosure,
+        memory_limit=memory_limit,
+        counts_copies=command_options.copies,
+        progress=progress,
+    )
 
 
-def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> None:
+def refuse_to_overwrite(source_paths: list[str], flag: str, target: Path | None) -> None:
     """Raise InvalidInput if the target is one of the files to read."""
-    for source in filter(os.path.exists, sources):
-        if target is not None and os.path.exists(target) and target.samefile(source):
+    for source_path in filter(os.path.exists, source_paths):
+        if target is not None and os.path.exists(target) and target.samefile(source_path):
             raise refuse(f"{flag} names {shorten(str(target))}, which is to be read", remedy="Name another")
 
 
-def _bytes(text: str) -> int:
+def _parse_bytes(text: str) -> int:
     """Convert a memory size such as 500MB to bytes; raise InvalidInput for any other text."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
-    if match is None or float(match[1]) <= 0:
+    size_match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
+    if size_match is None or float(size_match[1]) <= 0:
         raise refuse(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
-    return int(float(match[1]) * _UNITS[match[2]])
+    return int(float(size_match[1]) * _BYTES_BY_UNIT[size_match[2]])
 
 
-def _progress(fraction: float) -> None:
+def _print_progress(fraction: float) -> None:
     """Print the fraction done as a percentage on standard error, over the line before."""
-    end = "\n" if fraction >= 1.0 else "\r"
-    print(f"counting {100.0 * fraction:3.0f} %", end=end, file=sys.stderr, flush=True)
+    line_end = "\n" if fraction >= 1.0 else "\r"
+    print(f"counting {100.0 * fraction:3.0f} %", end=line_end, file=sys.stderr, flush=True)
 
 
-def pairs_csv(pairs: Pairs) -> str:
+def write_pairs_csv(pairs: Pairs) -> str:
     """Write the pairs as CSV, one line each: codes of user and group, rows, and the sum if there is a value column.
 
     App, call and command recognise the file by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
@@ -160,23 +193,25 @@ def pairs_csv(pairs: Pairs) -> str:
     assert pairs.rows is not None
     columns = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
     columns += [pairs.sums.tolist()] if pairs.sums is not None else []
-    header = ",".join([*PAIRS_HEADER, *([PAIRS_SUM] if pairs.sums is not None else [])])
-    return header + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+    header_text = ",".join([*PAIRS_HEADER, *([PAIRS_SUM] if pairs.sums is not None else [])])
+    return (
+        header_text + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+    )
 
 
-def _report(dataset: Dataset, summary: str) -> None:
+def _print_report(dataset: Dataset, summary: str) -> None:
     """Print the summary, the heaviest users' contributions, the notes and the label on standard error."""
-    sizes = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
-    heaviest = f"Contributions of the heaviest users: {sizes}."
-    lines = [summary, heaviest, *dataset.notes, f"What was written is {dataset.provenance.label}."]
-    print("\n".join(lines), file=sys.stderr)
+    sizes_text = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
+    heaviest_text = f"Contributions of the heaviest users: {sizes_text}."
+    sentences = [summary, heaviest_text, *dataset.notes, f"What was written is {dataset.provenance.label}."]
+    print("\n".join(sentences), file=sys.stderr)
 
 
 def end_on_signals() -> None:
     """Let SIGTERM and a closed terminal end the program as Ctrl-C does, so that temporary files are removed."""
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _interrupt)
+    for signal_name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, signal_name):
+            signal.signal(getattr(signal, signal_name), _interrupt)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

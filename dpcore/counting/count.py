@@ -23,29 +23,29 @@ from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import files
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, StoppedError
+from dpcore.counting.facets import Facets
 from dpcore.counting.formats import MemoryFile
-from dpcore.counting.frames import FRAME, as_parquet
-from dpcore.counting.reduce import Facets
+from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
-from dpcore.counting.relation import refuse_changed, refuse_times, safe_path, scan
+from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
 from dpcore.data.tables import Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
-MOST_ROWS = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Largest number up to which all integers are exact in float64."""
 
 
-def take_pairs(guessed: Roles, roles: Roles) -> Roles:
+def prefer_pair_roles(guessed_roles: Roles, roles: Roles) -> Roles:
     """Return the roles of a table of pairs if the file is one with the user's columns; else the user's roles."""
-    if guessed.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
+    if guessed_roles.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
         return roles
-    is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed.user, (), ())
-    if not is_pair_table or roles.task not in (None, guessed.task):
+    is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed_roles.user, (), ())
+    if not is_pair_table or roles.task not in (None, guessed_roles.task):
         return roles
     # A value column that is the rows of the pair is redundant, as these are counted anyway.
-    return replace(guessed, value=None if roles.value == guessed.count else roles.value)
+    return replace(guessed_roles, value=None if roles.value == guessed_roles.count else roles.value)
 
 
 def count_pairs(
@@ -69,66 +69,72 @@ def count_pairs(
     """
     if len(source.head.layouts) > 1:
         raise refuse("codes in one file of pairs are not those of another", remedy="Choose one file")
-    names = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
-    cells = _cells(source, names, memory_limit, should_stop)
+    role_columns = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
+    cells_by_column = _read_number_columns(source, role_columns, memory_limit, should_stop)
     with Problems() as problems:
-        for name in names:
-            is_valid, requirement = np.isfinite(cells[name]), "a finite number"
+        for name in role_columns:
+            is_valid_cell, requirement_text = np.isfinite(cells_by_column[name]), "a finite number"
             if name != roles.value:
                 minimum = 1 if name == roles.count else 0
-                requirement = f"a whole number of at least {minimum}"
-                is_valid &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
-            if bad := int((~is_valid).sum()):
-                location = f"column {column_names.shorten(name)}, row {int(np.argmin(is_valid)) + 1:,}"
+                requirement_text = f"a whole number of at least {minimum}"
+                is_valid_cell &= (cells_by_column[name] >= minimum) & (
+                    cells_by_column[name] == np.rint(cells_by_column[name])
+                )
+            if num_bad := int((~is_valid_cell).sum()):
+                location = f"column {column_names.shorten(name)}, row {int(np.argmin(is_valid_cell)) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
-                problems.add(f"{bad:,} cells are not {requirement}", location, remedy)
-        if cells[names[0]].size > MAX_PAIRS:
-            problems.add(f"there are {cells[names[0]].size:,} pairs; at most {MAX_PAIRS:,} fit")
-    users, groups = (np.unique(cells[name], return_inverse=True)[1] for name in names[:2])
-    order = np.lexsort((groups, users))
-    users, groups = users[order], groups[order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
-    rows = np.add.reduceat(cells[names[2]][order], starts)
-    per_user = np.bincount(users[starts], rows)
-    if float(rows.sum()) > MOST_ROWS:
-        raise refuse("the pairs have too many rows", f"column {column_names.shorten(names[2])}")
-    histogram = ContributionHistogram.from_counts(per_user.astype(np.int64))
-    sums = totals = None
+                problems.add(f"{num_bad:,} cells are not {requirement_text}", location, remedy)
+        if cells_by_column[role_columns[0]].size > MAX_PAIRS:
+            problems.add(
+                f"there are {cells_by_column[role_columns[0]].size:,} pairs; at most {MAX_PAIRS:,} fit"
+            )
+    user_codes, group_codes = (
+        np.unique(cells_by_column[name], return_inverse=True)[1] for name in role_columns[:2]
+    )
+    order = np.lexsort((group_codes, user_codes))
+    user_codes, group_codes = user_codes[order], group_codes[order]
+    pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
+    rows_per_pair = np.add.reduceat(cells_by_column[role_columns[2]][order], pair_starts)
+    rows_per_user = np.bincount(user_codes[pair_starts], rows_per_pair)
+    if float(rows_per_pair.sum()) > MAX_EXACT_INTEGER:
+        raise refuse("the pairs have too many rows", f"column {column_names.shorten(role_columns[2])}")
+    histogram = ContributionHistogram.from_counts(rows_per_user.astype(np.int64))
+    sums_per_pair = totals = None
     if roles.value is not None:
-        sums = np.add.reduceat(cells[roles.value][order], starts)
-        added = np.bincount(users[starts], sums)
-        totals = Totals(added, roles.value) if added.min() >= 0 else None
+        sums_per_pair = np.add.reduceat(cells_by_column[roles.value][order], pair_starts)
+        sums_per_user = np.bincount(user_codes[pair_starts], sums_per_pair)
+        totals = Totals(sums_per_user, roles.value) if sums_per_user.min() >= 0 else None
     return Dataset(
         source.name, f"File {source.name}. {explain_roles(roles)}", disclosure, histogram, roles.privacy_unit,
         totals=totals or Totals.of_contributions(histogram),
         pairs=Pairs(
-            users[starts], groups[starts], int(groups.max()) + 1, names[1], rows=rows.astype(np.int64),
-            sums=sums, value_column=roles.value or "",
+            user_codes[pair_starts], group_codes[pair_starts], int(group_codes.max()) + 1, role_columns[1],
+            rows=rows_per_pair.astype(np.int64), sums=sums_per_pair, value_column=roles.value or "",
         ),
         notes=(*source.head.notes, "Rows that name no group are in no pair, so the file does not hold them."),
     )  # fmt: skip
 
 
-def _cells(
-    source: files.Source, names: list[str], memory_limit: int, should_stop: ShouldStop | None
+def _read_number_columns(
+    source: files.Source, columns_to_read: list[str], memory_limit: int, should_stop: ShouldStop | None
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Read these columns of a file or a table in memory as float64 arrays; other cells become NaN."""
     import duckdb
 
-    if source.complete:
-        return {name: read_numbers(source.head, name).values for name in names}
+    if source.is_complete:
+        return {name: read_numbers(source.head, name).values for name in columns_to_read}
     with closing(Workspace()) as workspace:
         (relation,) = source.relations
-        relation = replace(relation, path=safe_path(relation.path, workspace))
-        as_text = "::VARCHAR" if relation.types else ""
+        relation = replace(relation, path=find_safe_path(relation.path, workspace))
+        cast_sql = "::VARCHAR" if relation.types else ""
         with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
-            cells = [f"x{relation.columns.index(name)}{as_text}" for name in names]
-            numbers = [f"TRY_CAST({cell} AS DOUBLE) AS c{index}" for index, cell in enumerate(cells)]
+            cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns_to_read]
+            number_sqls = [f"TRY_CAST({cell} AS DOUBLE) AS c{index}" for index, cell in enumerate(cell_sqls)]
             try:
-                columns = duck.columns(f"SELECT {', '.join(numbers)} FROM {scan(relation)}")
+                columns = duck.fetch_columns(f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}")
             except duckdb.Error:
                 raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
-    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(names)}
+    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(columns_to_read)}
 
 
 def to_dataset(
@@ -161,9 +167,11 @@ def to_dataset(
         InvalidInput: The table cannot be counted with these columns; all problems at once.
     """
     if isinstance(data, Dataset):
-        _refuse_without(data, needs)
+        _refuse_missing_facets(data, needs)
         return data
-    lacking = [name for name, column in (("value", value), ("group", group)) if name in needs and not column]
+    missing_arguments = [
+        name for name, column in (("value", value), ("group", group)) if name in needs and not column
+    ]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
     with Problems() as problems:
@@ -171,12 +179,14 @@ def to_dataset(
             provenance = check_provenance(disclosure)
         with problems.collecting():
             column_names.refuse_no_names(user=user, value=value, group=group)
-            users, groups = column_names.list_columns(user), column_names.list_columns(group)
+            user_columns, group_columns = column_names.list_columns(user), column_names.list_columns(group)
             source = None
             if files.is_table(data):
-                columns = [*users, *groups, *column_names.list_columns(value)]
-                table = as_parquet(data, columns, lacking if users else ())
-                source = files.open_files([MemoryFile(table)], [FRAME])
+                named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
+                parquet_content = write_parquet(
+                    data, named_columns, missing_arguments if user_columns else ()
+                )
+                source = files.open_files([MemoryFile(parquet_content)], [FRAME_FILE])
             elif (paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
             elif files.find_distributions(paths):
@@ -184,10 +194,18 @@ def to_dataset(
             else:
                 source = files.open_files(paths)
             if source is not None:
-                roles = _choose_roles(source, users, value, groups, contribution, lacking, problems.entries)
+                roles = _choose_roles(
+                    source,
+                    user_columns,
+                    value,
+                    group_columns,
+                    contribution,
+                    missing_arguments,
+                    problems.entries,
+                )
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.
-    _refuse_without(dataset, lacking)
+    _refuse_missing_facets(dataset, missing_arguments)
     return dataset
 
 
@@ -197,49 +215,57 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
     else:
-        counts = np.empty((0, 0))
+        rows_per_user = np.empty((0, 0))
         with suppress(ValueError):  # lists of several lengths
-            counts = np.asarray(data)
-        if counts.ndim == 1 and counts.size == 0:
+            rows_per_user = np.asarray(data)
+        if rows_per_user.ndim == 1 and rows_per_user.size == 0:
             raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
-        if counts.ndim != 1 or counts.dtype.kind not in "iuf":
-            allowed = "a table, the path of a file, rows per user as a list of numbers, or a histogram"
-            raise refuse(f"data must be {allowed}; got {type(data).__name__}")
-        histogram = ContributionHistogram.from_counts(counts)
+        if rows_per_user.ndim != 1 or rows_per_user.dtype.kind not in "iuf":
+            allowed_text = "a table, the path of a file, rows per user as a list of numbers, or a histogram"
+            raise refuse(f"data must be {allowed_text}; got {type(data).__name__}")
+        histogram = ContributionHistogram.from_counts(rows_per_user)
     release = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source_text, classify(provenance), histogram, release=release)
 
 
-def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
+def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) -> None:
     """Raise InvalidInput if the dataset lacks the values or the groups that a question needs."""
     # Without a column, totals are numbers of rows.
     has_totals = dataset.totals is not None and dataset.totals.column
     has_groups = dataset.pairs or dataset.pair_sizes or dataset.tasks
-    facets = {"value": dataset.values or has_totals, "group": has_groups}
+    facets_by_argument = {"value": dataset.values or has_totals, "group": has_groups}
     with Problems() as problems:
-        for name in needs:
-            if not facets[name]:
+        for name in needed_arguments:
+            if not facets_by_argument[name]:
                 remedy = f"Take a table with one row per contribution, and name its column: {name}=…"
                 problems.add(f"this question needs the {name} of each row", remedy=remedy)
 
 
 def _choose_roles(
-    source: files.Source, user: list[str], value: str | None, group: list[str], contribution: Contribution,
-    lacking: Sequence[str], earlier_problems: Sequence[InputProblem],
+    source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
+    contribution: Contribution, missing_arguments: Sequence[str], earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or those that the file shows; raise InvalidInput for missing ones."""
-    guessed = source.roles
+    guessed_roles = source.roles
     with Problems([*earlier_problems]) as problems:
-        named_columns = [*user, *group, *column_names.list_columns(value)]
+        named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]
         column_names.refuse_missing(problems, source.columns, named_columns)
-        if not user and guessed.kind is TableKind.EVENTS:
-            names = column_names.list_names(source.columns)
-            problems.add(f"say which column names the user: user=…, one of {names}")
-        if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
-            column_names.add_lacking(problems, lacking)
-    roles = Roles.of_events(user, value, group, contribution) if user else guessed
-    if guessed.kind is TableKind.PAIRS:
-        return take_pairs(guessed, roles if user else replace(guessed, value=value))
+        if not user_columns and guessed_roles.kind is TableKind.EVENTS:
+            names_text = column_names.list_names(source.columns)
+            problems.add(f"say which column names the user: user=…, one of {names_text}")
+        if guessed_roles.kind is TableKind.EVENTS or (
+            user_columns and guessed_roles.kind is not TableKind.PAIRS
+        ):
+            column_names.add_missing_arguments(problems, missing_arguments)
+    roles = (
+        Roles.of_events(user_columns, value_column, group_columns, contribution)
+        if user_columns
+        else guessed_roles
+    )
+    if guessed_roles.kind is TableKind.PAIRS:
+        return prefer_pair_roles(
+            guessed_roles, roles if user_columns else replace(guessed_roles, value=value_column)
+        )
     return roles
 
 
@@ -258,15 +284,17 @@ class CountResult:
     summary: str
 
     @classmethod
-    def since(cls, start: float, dataset: Dataset | None) -> CountResult:
+    def build(cls, start: float, dataset: Dataset | None) -> CountResult:
         """Build the result of counting that began at this monotonic time; a dataset of None means it was stopped."""
         seconds = time.monotonic() - start
         if dataset is None:
             return cls(None, seconds, "Stopped; the data in use stay as they were.")
-        users = wording.counted(dataset.histogram.num_users, "user")
+        users_text = wording.counted(dataset.histogram.num_users, "user")
         unit = "row" if dataset.contribution is Contribution.ROWS else "contribution"
-        rows = wording.counted(dataset.histogram.num_rows, unit)
-        return cls(dataset, seconds, f"Counted {rows} of {users} in {wording.number(seconds)} seconds.")
+        rows_text = wording.counted(dataset.histogram.num_rows, unit)
+        return cls(
+            dataset, seconds, f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
+        )
 
 
 def count(
@@ -275,7 +303,7 @@ def count(
     provenance: Provenance,
     *,
     memory_limit: int = MEMORY_LIMIT,
-    copies: bool = False,
+    counts_copies: bool = False,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> CountResult:
@@ -286,8 +314,8 @@ def count(
         roles: Roles of the columns, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
         provenance: Public, private, or the facts of a DP release, as the user states.
         memory_limit: Bytes that DuckDB may use; the rest goes to a temporary folder.
-        copies: True to look for exact copies of rows in large files, too, which takes another pass over all their
-            columns. Files that fit in memory are always searched.
+        counts_copies: True to look for exact copies of rows in large files, too, which takes another pass over all
+            their columns. Files that fit in memory are always searched.
         progress: Called with the fraction done, in the calling thread.
         should_stop: Called often, in the calling thread.
 
@@ -301,45 +329,47 @@ def count(
     check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
-    with Problems() as problems_of_times:
+    with Problems() as time_problems:
         for column in (roles.value, roles.count, roles.size, roles.users):
-            refuse_times(problems_of_times, source.head.times, column)
+            refuse_times(time_problems, source.head.times, column)
     refuse_changed(source.relations, "since it was looked at")
-    notes = [note for note in source.head.notes if source.complete or "was read as" not in note]
-    event_roles = as_events(roles)
+    notes = [note for note in source.head.notes if source.is_complete or "was read as" not in note]
+    event_roles = convert_to_events(roles)
     problems: Sequence[InputProblem] = ()
     try:
         if roles.kind is TableKind.PAIRS:
-            pairs = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
-            return CountResult.since(start, pairs)
+            pair_dataset = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
+            return CountResult.build(start, pair_dataset)
         reduction = FileReduction(
             source.relations, event_roles, memory_limit, should_stop, Steps(progress, count_queries(event_roles)),
-            notes, counts=roles.kind is TableKind.COUNTS, copies=copies,
+            notes, is_count_table=roles.kind is TableKind.COUNTS, counts_copies=counts_copies,
         )  # fmt: skip
         facets = reduction.reduce()
     except StoppedError:
-        return CountResult.since(start, None)
+        return CountResult.build(start, None)
     except (InvalidInput, OSError) as refused:
         problems = describe_error(refused)
     # Before other problems, which it may have caused.
     refuse_changed(source.relations, "while it was counted")
     if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
         raise InvalidInput(problems)
-    if isinstance(provenance, ReleaseFacts) and reduction.sizes_repeat:
+    if isinstance(provenance, ReleaseFacts) and reduction.has_repeated_sizes:
         remedy = f"Bring one release with each size once in column {column_names.shorten(roles.size or '')}"
         raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
     layout = None
     if source.head.layouts:
         layouts = list(source.head.layouts)
-        for index, encoding in reduction.encodings.items():
+        for index, encoding in reduction.encodings_by_index.items():
             layouts[index] = replace(layouts[index], encoding=encoding)
-        one_user = roles.missing_users is MissingUsers.ONE_USER
-        layout = TableLayout(tuple(layouts), tuple(reduction.decimals.items()), one_user)
-    dataset = dataset_of(facets, source.name, f"File {source.name}.", roles, provenance, notes, layout)
-    return CountResult.since(start, dataset)
+        counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
+        layout = TableLayout(tuple(layouts), tuple(reduction.decimal_marks.items()), counts_missing_as_one)
+    dataset = build_counted_dataset(
+        facets, source.name, f"File {source.name}.", roles, provenance, notes, layout
+    )
+    return CountResult.build(start, dataset)
 
 
-def as_events(roles: Roles) -> Roles:
+def convert_to_events(roles: Roles) -> Roles:
     """Return roles of counts per user as roles of events, whose value is the count; other roles unchanged."""
     if roles.kind is not TableKind.COUNTS:
         return roles
@@ -349,11 +379,11 @@ def as_events(roles: Roles) -> Roles:
 
 def count_queries(roles: Roles) -> int:
     """Return the number of queries that counting with these roles runs, for the progress; there may be a few more."""
-    with_value, with_task = roles.value is not None, roles.task is not None
-    return 1 + (with_value or with_task) + 2 * with_value + 2 * with_task
+    has_value, has_task = roles.value is not None, roles.task is not None
+    return 1 + (has_value or has_task) + 2 * has_value + 2 * has_task
 
 
-def dataset_of(
+def build_counted_dataset(
     facets: Facets,
     name: str,
     source_text: str,

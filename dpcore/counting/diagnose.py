@@ -19,15 +19,15 @@ from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
-from dpcore.counting.rejects import LONG_LINE, QUOTES
-from dpcore.counting.relation import ROW, Relation, scan
+from dpcore.counting.rejects import LONG_LINE, QUOTES_REMEDY
+from dpcore.counting.relation import ROW_COLUMN, Relation, write_scan
 from dpcore.counting.text import mark_fields
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
 
-_CHUNK = 8_000_000
-_SMALL_CHUNK = 1 << 20
-_END = formats.MAX_LINE_BYTES + 3
+_CHUNK_BYTES = 8_000_000
+_SMALL_CHUNK_BYTES = 1 << 20
+_END_BYTES = formats.MAX_LINE_BYTES + 3
 """Bytes at the end of a file that contain the complete last line, or show that it is too long."""
 
 OpenDuck = Callable[[], AbstractContextManager[Duck]]
@@ -36,15 +36,18 @@ OpenDuck = Callable[[], AbstractContextManager[Duck]]
 def describe_damage(relation: Relation) -> InputProblem:
     """Describe a file that cannot be read to its end, as a problem."""
     if relation.packing:
-        return formats.damaged_archive(relation.packing, relation.name)
-    message = {FileKind.TEXT: "it cannot be read to its end", FileKind.JSON: "some line is no JSON object"}
-    damage = message.get(relation.kind, "the Parquet file is damaged or cut off")
+        return formats.describe_damaged_archive(relation.packing, relation.name)
+    messages_by_kind = {
+        FileKind.TEXT: "it cannot be read to its end",
+        FileKind.JSON: "some line is no JSON object",
+    }
+    damage = messages_by_kind.get(relation.kind, "the Parquet file is damaged or cut off")
     return InputProblem(damage, formats.describe_file(relation.name), "Export it again")
 
 
 def describe_windows_1252(relation: Relation) -> str:
     """Write the note on a file that is not UTF-8."""
-    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_WRONG}"
+    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_WRONG_TEXT}"
 
 
 class TruncationCheck:
@@ -60,16 +63,16 @@ class TruncationCheck:
     """
 
     def __init__(self, relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
-        self._stop, self._given_up = should_stop, threading.Event()
+        self._user_should_stop, self._end_event = should_stop, threading.Event()
         self._relations = [each for each in relations if each.packing or _may_end_overlong(each)]
         self._future = start_thread(self._check)
 
     def should_stop(self) -> bool:
         """Return True if counting can end: the check found a problem or failed, or the user wants to stop."""
         is_cut_off = self._future.done() and self._future.exception() is not None
-        return is_cut_off or (self._stop is not None and self._stop())
+        return is_cut_off or (self._user_should_stop is not None and self._user_should_stop())
 
-    def verdict(self) -> None:
+    def raise_if_damaged(self) -> None:
         """Wait for the result of the check.
 
         Raises:
@@ -78,12 +81,12 @@ class TruncationCheck:
         """
         while not self._future.done():
             wait([self._future], 0.05)
-            check_stop(self._stop)
+            check_stop(self._user_should_stop)
         self._future.result()
 
     def close(self) -> None:
         """End the check without the remaining files."""
-        self._given_up.set()
+        self._end_event.set()
         wait([self._future])
 
     def _check(self) -> None:
@@ -95,19 +98,19 @@ class TruncationCheck:
     def _check_end(self, relation: Relation, problems: Problems) -> None:
         """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its end is overlong."""
         # Line ends behind the last line are not part of it: they are counted, but not kept.
-        breaks, breaks_behind, end, gap = 0, 0, b"", b""
+        num_breaks, num_breaks_behind, end_bytes, gap = 0, 0, b"", b""
         with relation.open_bytes() as file:
-            while block := file.read(_CHUNK):
-                if self._given_up.is_set():
+            while block := file.read(_CHUNK_BYTES):
+                if self._end_event.is_set():
                     return
-                if filled := block.rstrip(b"\r\n"):
-                    end = (end + gap + filled)[-_END:]
-                    breaks, breaks_behind = breaks + breaks_behind + filled.count(b"\n"), 0
-                breaks_behind += block.count(b"\n", len(filled))
-                gap = b"\n" if len(filled) < len(block) else b""
-        if relation.is_text and _is_overlong(end):
+                if content := block.rstrip(b"\r\n"):
+                    end_bytes = (end_bytes + gap + content)[-_END_BYTES:]
+                    num_breaks, num_breaks_behind = num_breaks + num_breaks_behind + content.count(b"\n"), 0
+                num_breaks_behind += block.count(b"\n", len(content))
+                gap = b"\n" if len(content) < len(block) else b""
+        if relation.is_text and _is_overlong(end_bytes):
             message, remedy = LONG_LINE
-            problems.add(message, f"line {breaks + 1:,} of {shorten(relation.name)}", remedy)
+            problems.add(message, f"line {num_breaks + 1:,} of {shorten(relation.name)}", remedy)
 
 
 def _may_end_overlong(relation: Relation) -> bool:
@@ -115,16 +118,16 @@ def _may_end_overlong(relation: Relation) -> bool:
     if not relation.is_text:
         return False
     with relation.path.open("rb") as file:
-        file.seek(-min(relation.path.stat().st_size, _END), 2)
-        end = file.read()
+        file.seek(-min(relation.path.stat().st_size, _END_BYTES), 2)
+        end_bytes = file.read()
     # After so many line ends the last line is not in `end`.
-    return _is_overlong(end) or not end.strip(b"\r\n")
+    return _is_overlong(end_bytes) or not end_bytes.strip(b"\r\n")
 
 
-def _is_overlong(end: bytes) -> bool:
+def _is_overlong(end_bytes: bytes) -> bool:
     """Return True if the last line is longer than a row may be, given the end of the file."""
-    end = end.rstrip(b"\r\n")
-    return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > formats.MAX_LINE_BYTES
+    end_bytes = end_bytes.rstrip(b"\r\n")
+    return len(end_bytes) - max(end_bytes.rfind(b"\n"), end_bytes.rfind(b"\r")) - 1 > formats.MAX_LINE_BYTES
 
 
 def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
@@ -135,16 +138,16 @@ def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | 
     """
     with Problems() as problems:
         for relation in relations:
-            marks = 0
+            num_marks = 0
             with relation.open_bytes() as file:
-                for _ in range(relation.skip):
+                for _ in range(relation.num_skipped_lines):
                     file.readline()
-                while block := file.read(_CHUNK):
+                while block := file.read(_CHUNK_BYTES):
                     check_stop(should_stop)
-                    marks += block.count(b'"')
-            if marks % 2:  # inside a quotation they are doubled
+                    num_marks += block.count(b'"')
+            if num_marks % 2:  # inside a quotation they are doubled
                 location = f"line {_find_open_quote(relation, should_stop):,} of {shorten(relation.name)}"
-                problems.add("a quotation mark is opened and never closed", location, QUOTES)
+                problems.add("a quotation mark is opened and never closed", location, QUOTES_REMEDY)
 
 
 def refuse_reopened_marks(
@@ -154,7 +157,9 @@ def refuse_reopened_marks(
     with Problems() as problems:
         for relation in relations:
             if line := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
-                problems.add(rejects.REOPENED, f"line {line:,} of {shorten(relation.name)}", QUOTES)
+                problems.add(
+                    rejects.REOPENED_MESSAGE, f"line {line:,} of {shorten(relation.name)}", QUOTES_REMEDY
+                )
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
@@ -177,73 +182,79 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
 
 
 def find_rows(
-    relations: Sequence[Relation], view: Callable[[Relation], str], open_duck: OpenDuck,
+    relations: Sequence[Relation], write_view: Callable[[Relation], str], open_duck: OpenDuck,
     write_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
     """Return the location of the first bad rows, each with a detail as text; files are read again, for messages only.
 
     Args:
         relations: The files.
-        view: Function that returns the SQL of the numbered rows of one file.
+        write_view: Function that returns the SQL of the numbered rows of one file.
         open_duck: Function that opens DuckDB.
-        write_sql: Function that returns SQL over ``source`` with the columns ``bad``, `relation.ROW` and ``detail``. A
-            detail is a number or a text, or an integer for another row, which is replaced by its location.
+        write_sql: Function that returns SQL over ``source``: ``bad``, `relation.ROW_COLUMN` and ``detail``.
+            A detail is a number or a text, or an integer for another row, which is replaced by its location.
         max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
     """
     examples: list[tuple[str, str]] = []
     for relation in relations:
-        with open_duck() as duck, duck.in_order():
-            duck.connection.execute(f"CREATE TEMP VIEW source AS {view(relation)}")
-            limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
-            bad_rows = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
-        rows = [row for row, _ in bad_rows] + [detail for _, detail in bad_rows if isinstance(detail, int)]
-        suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
+        with open_duck() as duck, duck.keep_order():
+            duck.connection.execute(f"CREATE TEMP VIEW source AS {write_view(relation)}")
+            limit_sql = f"ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(examples)}"
+            bad_rows = duck.fetch_rows(
+                f"SELECT {ROW_COLUMN}, detail FROM ({write_sql(duck)}) WHERE bad {limit_sql}"
+            )
+        row_numbers = [row for row, _ in bad_rows] + [
+            detail for _, detail in bad_rows if isinstance(detail, int)
+        ]
+        file_suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
-            locations = {row: relation.table.describe_row(row - 1) for row in rows}
+            locations_by_row = {row: relation.table.describe_row(row - 1) for row in row_numbers}
         elif relation.kind is FileKind.PARQUET:
-            locations = {row: f"row {row:,}{suffix}" for row in rows}
+            locations_by_row = {row: f"row {row:,}{file_suffix}" for row in row_numbers}
         else:
-            lines = _find_lines(relation, rows, should_stop)
-            locations = {row: f"line {line:,}{suffix}" for row, line in lines.items()}
+            lines = _find_lines(relation, row_numbers, should_stop)
+            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines.items()}
         for row, detail in bad_rows:
             if isinstance(detail, int):
-                text = locations[detail]
+                detail_text = locations_by_row[detail]
             else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.
-                text = f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
-            examples.append((locations[row], text))
+                detail_text = f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
+            examples.append((locations_by_row[row], detail_text))
         if len(examples) == max_rows:
             break
     return examples
 
 
-def _find_lines(relation: Relation, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
+def _find_lines(
+    relation: Relation, row_numbers: Sequence[int], should_stop: ShouldStop | None
+) -> dict[int, int]:
     """Return the first line of each of these rows by row number; both are counted from 1."""
     first_lines = dict[int, int]()
     with relation.open_bytes() as file:
-        row, lines = 0, formats.open_lines(file, relation.skip, newline=None)
-        for start, is_row in _records(relation, lines):
+        row, lines = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
+        for first_line, is_row in _iterate_records(relation, lines):
             row += is_row
-            if is_row and row in rows:
-                first_lines[row] = start
-                if len(first_lines) == len(set(rows)):
+            if is_row and row in row_numbers:
+                first_lines[row] = first_line
+                if len(first_lines) == len(set(row_numbers)):
                     break
             if row % 10_000 == 0:
                 check_stop(should_stop)
     return first_lines
 
 
-def _records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
+def _iterate_records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
     """Yield the first line of each record of text or JSON, and True if the record is a row, not a blank line."""
     if relation.kind is FileKind.JSON:
         yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
         return
     records = csv.reader(lines, delimiter=relation.separator, skipinitialspace=True)
     next(records, None)
-    start = records.line_num + 1
+    first_line = records.line_num + 1
     for record in records:
-        yield relation.skip + start, bool(record) or len(relation.columns) == 1
-        start = records.line_num + 1
+        yield relation.num_skipped_lines + first_line, bool(record) or len(relation.columns) == 1
+        first_line = records.line_num + 1
 
 
 # --- files that DuckDB refuses -----------------------------------------------------------------------------
@@ -284,31 +295,31 @@ class Diagnosis:
         """Return a file with options that should work, recoded if needed; if none will, unchanged, with a problem."""
         import duckdb
 
-        suffix = f" of {shorten(relation.name)}"
-        rejected: list[rejects.Rejected] = []
+        file_suffix = f" of {shorten(relation.name)}"
+        rejected_lines: list[rejects.RejectedLines] = []
         try:
             with self.open_duck() as duck:
                 if relation.is_text:
-                    rejected = rejects.list_rejected(duck, relation, self.should_stop)
+                    rejected_lines = rejects.list_rejected(duck, relation, self.should_stop)
                 else:
-                    duck.rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {scan(relation)}")
+                    duck.fetch_rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {write_scan(relation)}")
         except duckdb.Error:
-            return self._recode_or_refuse(index, relation, suffix)
-        reasons = {entry.reason for entry in rejected}
+            return self._recode_or_refuse(index, relation, file_suffix)
+        reasons = {entry.reason for entry in rejected_lines}
         if "INVALID ENCODING" in reasons or "INVALID UNICODE" in reasons:
             self.notes.append(describe_windows_1252(relation))
             return self.recode(index, "cp1252")
-        if not reasons <= {rejects.SHORT} and self._mixes_line_ends(relation):
+        if not reasons <= {rejects.SHORT_REASON} and self._mixes_line_ends(relation):
             return self.recode(index, "utf-8")
-        if rejects.report_rejected(rejected, relation, self._problems, self.notes, 0, suffix):
-            return replace(relation, short_rows=True, is_single_threaded=True)
-        return relation if rejected else self._recode_or_refuse(index, relation, suffix)
+        if rejects.report_rejected(rejected_lines, relation, self._problems, self.notes, 0, file_suffix):
+            return replace(relation, has_short_rows=True, is_single_threaded=True)
+        return relation if rejected_lines else self._recode_or_refuse(index, relation, file_suffix)
 
-    def _recode_or_refuse(self, index: int, relation: Relation, suffix: str) -> Relation:
+    def _recode_or_refuse(self, index: int, relation: Relation, file_suffix: str) -> Relation:
         """Recode a file refused for no known reason; if that cannot help, refuse its JSON lines or add a problem."""
         if relation.kind is FileKind.JSON:
             with relation.open_bytes() as file:
-                rejects.refuse_bad_lines(file, suffix, self.should_stop)
+                rejects.refuse_bad_lines(file, file_suffix, self.should_stop)
         if self._mixes_line_ends(relation) or relation.packing:
             return self.recode(index, "utf-8")
         self._problems.extend([describe_damage(relation)])
@@ -318,16 +329,16 @@ class Diagnosis:
         """Return True if text has several kinds of line ends, for example after files of two systems were joined."""
         if not (relation.is_text and relation.encoding.startswith("utf-8")):
             return False
-        breaks, last_byte = {b"\r\n": 0, b"\n": 0, b"\r": 0}, b""
+        num_breaks_by_end, last_byte = {b"\r\n": 0, b"\n": 0, b"\r": 0}, b""
         with relation.open_bytes() as stream:
-            while block := stream.read(_SMALL_CHUNK):
+            while block := stream.read(_SMALL_CHUNK_BYTES):
                 check_stop(self.should_stop)
-                for end in breaks:
-                    breaks[end] += block.count(end)
-                breaks[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
+                for end in num_breaks_by_end:
+                    num_breaks_by_end[end] += block.count(end)
+                num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
-        pairs = breaks.pop(b"\r\n")
-        return (pairs > 0) + sum(count > pairs for count in breaks.values()) > 1
+        num_crlf = num_breaks_by_end.pop(b"\r\n")
+        return (num_crlf > 0) + sum(count > num_crlf for count in num_breaks_by_end.values()) > 1
 
 
 def recode_file(
@@ -345,16 +356,18 @@ def recode_file(
     Raises:
         InvalidInput: The bytes do not fit the encoding; or text with such a separator contains quotation marks.
     """
-    steps.total += 1
-    size, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
+    steps.num_steps += 1
+    file_bytes, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
     separator = relation.marked_separator
     # The five undefined bytes are control characters in Latin-1, as in every browser.
-    errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
-    with relation.open_bytes() as stream, target.open("w", encoding="utf-8", newline="") as out:
-        num_read, remainder, block = 0, "", b" "
+    error_handling = "windows-1252-rest" if encoding == "cp1252" else "strict"
+    decoder = io.IncrementalNewlineDecoder(
+        codecs.getincrementaldecoder(encoding)(error_handling), translate=True
+    )
+    with relation.open_bytes() as stream, target.open("w", encoding="utf-8", newline="") as output:
+        num_bytes_read, remainder, block = 0, "", b" "
         while block:
-            block = stream.read(_SMALL_CHUNK)
+            block = stream.read(_SMALL_CHUNK_BYTES)
             try:
                 text = decoder.decode(block, final=not block)
             except UnicodeError:
@@ -368,10 +381,10 @@ def recode_file(
                 *lines, remainder = (remainder + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
                 text += mark_fields(remainder, separator) if not block else ""
-            out.write(text)
-            num_read += len(block)
+            output.write(text)
+            num_bytes_read += len(block)
             check_stop(should_stop)
-            steps.inside(0.5 if relation.packing else num_read / size)
+            steps.report_fraction(0.5 if relation.packing else num_bytes_read / file_bytes)
     steps.finish()
     return replace(relation, path=target, packing="", encoding="utf-8", marked_separator="")
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
-from dpcore.counting.formats import SCHEME, File, file_system
-from dpcore.data.column_names import word_set
+from dpcore.counting.formats import MEMORY_SCHEME, File, build_file_system
+from dpcore.data.column_names import split_words
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,15 +34,15 @@ Columns = Mapping[str, npt.NDArray[Any]]
 """The columns of a result, nulls as NaN."""
 MEMORY_LIMIT = 1_000_000_000
 """Bytes that DuckDB may use by default; the rest goes to the temporary folder."""
-FLOATS = ("DOUBLE", "FLOAT")
-_SIZES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-WHOLE_NUMBERS = (*_SIZES, *(f"U{size}" for size in _SIZES))
+FLOAT_TYPES = ("DOUBLE", "FLOAT")
+_SIGNED_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+INTEGER_TYPES = (*_SIGNED_TYPES, *(f"U{size}" for size in _SIGNED_TYPES))
 """DuckDB's integer types; any two of them have a common type that represents both exactly."""
-_DECIMAL = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
-_POLL = 0.05
+_DECIMAL_PATTERN = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
+_POLL_SECONDS = 0.05
 _END_SECONDS = 3.0
-_open: weakref.WeakKeyDictionary[Duck, threading.Thread] = weakref.WeakKeyDictionary()
-_ending = threading.Event()
+_threads_by_duck: weakref.WeakKeyDictionary[Duck, threading.Thread] = weakref.WeakKeyDictionary()
+_exit_event = threading.Event()
 
 
 class StoppedError(Exception):
@@ -54,22 +54,22 @@ class Steps:
     """The progress of several steps as one fraction that never falls."""
 
     progress: Progress | None
-    total: int
-    done: int = 0
+    num_steps: int
+    num_done: int = 0
     _reported: float = 0.0
 
-    def inside(self, fraction: float) -> None:
+    def report_fraction(self, fraction: float) -> None:
         """Report the progress of the current step, a fraction from 0 to 1."""
         if self.progress is not None:
             share = min(max(fraction, 0.0), 1.0)
             # DuckDB's estimate may fall, and steps may be added.
-            self._reported = max(self._reported, min((self.done + share) / max(self.total, 1), 1.0))
+            self._reported = max(self._reported, min((self.num_done + share) / max(self.num_steps, 1), 1.0))
             self.progress(self._reported)
 
     def finish(self) -> None:
         """Report that the current step is done."""
-        self.done += 1
-        self.inside(0.0)
+        self.num_done += 1
+        self.report_fraction(0.0)
 
 
 def check_stop(should_stop: ShouldStop | None) -> None:
@@ -93,43 +93,45 @@ def start_thread(work: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-def literal(text: str) -> str:
+def quote_literal(text: str) -> str:
     """Return the text as an SQL literal in quotation marks."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def identifier(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Return a column name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def in_part(cells: str, part_number: int, num_parts: int) -> str:
+def write_part_condition(cells_sql: str, part_number: int, num_parts: int) -> str:
     """Return the SQL condition of one part of the rows, of about equal sizes; equal cells are in the same part."""
-    return f"hash({cells}) % {num_parts} = {part_number}" if num_parts > 1 else "true"
+    return f"hash({cells_sql}) % {num_parts} = {part_number}" if num_parts > 1 else "true"
 
 
-def as_text(column: str, column_type: str, text: str = "") -> str:
+def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str:
     """Return the SQL of a column as text, with equal texts for equal numbers of any type.
 
     Integers among floats and decimals, such as ids with gaps, are written as integers; NaN becomes null.
 
     Args:
-        column: SQL of the column.
+        column_sql: SQL of the column.
         column_type: Its DuckDB type.
-        text: SQL of the column as text, if that is not a plain cast.
+        text_sql: SQL of the column as text, if that is not a plain cast.
     """
-    text = text or f"{column}::VARCHAR"
-    if _DECIMAL.fullmatch(column_type) and not column_type.endswith(",0)"):
-        return f"rtrim(rtrim({text}, '0'), '.')"
-    if column_type not in FLOATS:
-        return text
-    is_integer = f"{column} = trunc({column}) AND abs({column}) < 1e15"
-    number = f"TRY_CAST({column} AS BIGINT)::VARCHAR"
-    return f"CASE WHEN isnan({column}) THEN NULL WHEN {is_integer} THEN {number} ELSE {text} END"
+    text_sql = text_sql or f"{column_sql}::VARCHAR"
+    if _DECIMAL_PATTERN.fullmatch(column_type) and not column_type.endswith(",0)"):
+        return f"rtrim(rtrim({text_sql}, '0'), '.')"
+    if column_type not in FLOAT_TYPES:
+        return text_sql
+    is_integer_sql = f"{column_sql} = trunc({column_sql}) AND abs({column_sql}) < 1e15"
+    number_sql = f"TRY_CAST({column_sql} AS BIGINT)::VARCHAR"
+    return (
+        f"CASE WHEN isnan({column_sql}) THEN NULL WHEN {is_integer_sql} THEN {number_sql} ELSE {text_sql} END"
+    )
 
 
 @functools.cache
-def _memory() -> duckdb.DuckDBPyConnection:
+def _open_memory_connection() -> duckdb.DuckDBPyConnection:
     """Return the shared DuckDB that reads only files in memory and never writes.
 
     It is opened once, as that takes longer than reading a thousand rows; each `Duck` is a separate connection. It has
@@ -138,22 +140,22 @@ def _memory() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect(config={**_SETTINGS, "threads": "1", "temp_directory": ""})
-    connection.register_filesystem(file_system())
-    connection.execute(f"SET allowed_directories = ['{SCHEME}://']")
+    connection.register_filesystem(build_file_system())
+    connection.execute(f"SET allowed_directories = ['{MEMORY_SCHEME}://']")
     connection.execute("SET enable_external_access = false")
     atexit.register(connection.close)
     return connection
 
 
 @functools.lru_cache(maxsize=500)
-def _sql(operation: Any) -> str:
+def _compile_operation(operation: Any) -> str:
     """Return an Ibis operation as DuckDB's SQL, cached."""
     return query.to_sql(operation.to_expr(), "duckdb")
 
 
-def sql_of(expression: Table) -> str:
+def compile_sql(expression: Table) -> str:
     """Return an Ibis expression as DuckDB's SQL; the result is cached."""
-    return _sql(expression.op())
+    return _compile_operation(expression.op())
 
 
 # Without the first two settings DuckDB would fetch extensions from its servers. The time of the disabled optimizer
@@ -198,19 +200,21 @@ class Duck:
 
         self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit
         self._in_memory = folder is None
-        self._begin(_memory().cursor() if folder is None else duckdb.connect(config=_SETTINGS))
+        self._use_connection(
+            _open_memory_connection().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
+        )
         if folder is None:
             return
-        self.connection.register_filesystem(file_system())
-        allowed = ", ".join(literal(str(path)) for path in files)
+        self.connection.register_filesystem(build_file_system())
+        allowed_sql = ", ".join(quote_literal(str(path)) for path in files)
         execute = self.connection.execute
-        execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {literal(str(folder))}")
+        execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {quote_literal(str(folder))}")
         execute("SET preserve_insertion_order = false")
-        execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
+        execute(f"SET allowed_paths = [{allowed_sql}]; SET enable_external_access = false")
 
-    def _begin(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def _use_connection(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Take a connection as this object's own, and note it as open in the current thread."""
-        _open[self] = threading.current_thread()
+        _threads_by_duck[self] = threading.current_thread()
         self.connection = connection
         if not self._in_memory:
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
@@ -218,11 +222,11 @@ class Duck:
     def connect(self) -> Duck:
         """Return another connection to the same DuckDB, with separate temporary tables; a new one would take 10 ms."""
         sibling = copy.copy(self)
-        sibling._begin(self.connection.cursor())
+        sibling._use_connection(self.connection.cursor())
         return sibling
 
     @contextmanager
-    def in_order(self) -> Iterator[None]:
+    def keep_order(self) -> Iterator[None]:
         """Keep rows in the order of the file within this context; from memory they always are."""
         if self._in_memory:
             yield
@@ -242,86 +246,96 @@ class Duck:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
-        _open.pop(self, None)
+        _threads_by_duck.pop(self, None)
 
-    def table(self, name: str) -> Table:
+    def get_table(self, name: str) -> Table:
         """Return the DuckDB table or view of this name as an unbound Ibis table with its columns."""
         import ibis
 
-        described = self.connection.execute(f"DESCRIBE {identifier(name)}").fetchall()
-        table: Table = ibis.table({str(row[0]): _ibis_type(str(row[1])) for row in described}, name=name)
+        type_rows = self.connection.execute(f"DESCRIBE {quote_identifier(name)}").fetchall()
+        table: Table = ibis.table({str(row[0]): _ibis_type(str(row[1])) for row in type_rows}, name=name)
         return table
 
-    def keep(self, name: str, expression: Table) -> Table:
+    def store_table(self, name: str, expression: Table) -> Table:
         """Store the rows of an expression in a temporary table of this name, and return that table."""
         if self._steps is not None:
-            self._steps.total += 1
-        self.execute(f"CREATE TEMP TABLE {identifier(name)} AS {sql_of(expression)}")
-        return self.table(name)
+            self._steps.num_steps += 1
+        self.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS {compile_sql(expression)}")
+        return self.get_table(name)
 
-    def view(
-        self, name: str, rows: Table, condition: str = "true", further: Mapping[str, str] | None = None
+    def create_view(
+        self,
+        name: str,
+        rows: Table,
+        condition_sql: str = "true",
+        further_columns: Mapping[str, str] | None = None,
     ) -> Table:
         """Create a view of some rows, so that their SQL is compiled once (20 ms a query), and return it as a table.
 
         Args:
             name: Name of the view; an earlier view of this name is replaced.
             rows: All rows.
-            condition: SQL condition that selects rows.
-            further: SQL of further integer columns, by name.
+            condition_sql: SQL condition that selects rows.
+            further_columns: SQL of further integer columns, by name.
         """
         import ibis
 
-        columns = ", ".join(["*", *(f"{sql} AS {column}" for column, sql in (further or {}).items())])
-        view = f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS SELECT {columns} FROM ({sql_of(rows)})"
-        self.connection.execute(f"{view} WHERE {condition}")
-        table: Table = ibis.table({**rows.schema(), **dict.fromkeys(further or {}, "int64")}, name=name)
+        columns_sql = ", ".join(
+            ["*", *(f"{sql} AS {column}" for column, sql in (further_columns or {}).items())]
+        )
+        select_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {condition_sql}"
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select_sql}")
+        table: Table = ibis.table(
+            {**rows.schema(), **dict.fromkeys(further_columns or {}, "int64")}, name=name
+        )
         return table
 
     def execute(self, sql: str) -> None:
         """Run a statement whose result is not needed."""
-        self._run(sql, lambda result: None)
+        self._run_statement(sql, lambda result: None)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def fetch_rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query and return its rows as tuples."""
-        rows: list[tuple[Any, ...]] = self._run(sql, lambda result: result.fetchall())
+        rows: list[tuple[Any, ...]] = self._run_statement(sql, lambda result: result.fetchall())
         return rows
 
-    def run(self, expression: Table) -> Columns:
+    def fetch_expression(self, expression: Table) -> Columns:
         """Run an Ibis expression and return its columns as arrays by name, nulls as NaN."""
-        return self.columns(sql_of(expression))
+        return self.fetch_columns(compile_sql(expression))
 
-    def columns(self, sql: str) -> Columns:
+    def fetch_columns(self, sql: str) -> Columns:
         """Run a query and return its columns as arrays by name, nulls as NaN."""
-        columns: dict[str, Any] = self._run(sql, lambda result: result.fetchnumpy())
+        columns: dict[str, Any] = self._run_statement(sql, lambda result: result.fetchnumpy())
         for name, column in columns.items():
             floats = column.astype(np.float64) if np.ma.is_masked(column) else column
             columns[name] = np.ma.filled(floats, np.nan) if floats is not column else np.asarray(column)
         return columns
 
-    def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
+    def _run_statement(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
         """Run a statement, with progress and Stop if files are read; return what ``fetch`` reads of its result."""
         if self._in_memory:  # too short to be stopped
             check_stop(self._should_stop)
             return fetch(self.connection.execute(sql))
-        if _ending.is_set():
+        if _exit_event.is_set():
             raise StoppedError
         future = start_thread(lambda: fetch(self.connection.execute(sql)))
-        stopped = False
+        is_stopped = False
         try:
             while not future.done():
-                wait([future], _POLL)
-                stopped = stopped or _ending.is_set() or bool(self._should_stop and self._should_stop())
-                if stopped:
+                wait([future], _POLL_SECONDS)
+                is_stopped = (
+                    is_stopped or _exit_event.is_set() or bool(self._should_stop and self._should_stop())
+                )
+                if is_stopped:
                     self.connection.interrupt()
                 elif self._steps is not None:
-                    self._steps.inside(max(self.connection.query_progress(), 0.0) / 100.0)
+                    self._steps.report_fraction(max(self.connection.query_progress(), 0.0) / 100.0)
         finally:
             # An exception of `progress` (a page that is rerun) ends the query, too.
             while not future.done():
                 self.connection.interrupt()
-                wait([future], _POLL)
-        if stopped or _ending.is_set():
+                wait([future], _POLL_SECONDS)
+        if is_stopped or _exit_event.is_set():
             raise StoppedError
         result = future.result()
         if self._steps is not None:
@@ -335,8 +349,8 @@ def _end_queries() -> None:
 
     The thread that waits for a query interrupts it and closes its connection.
     """
-    _ending.set()
-    for thread in list(_open.values()):
+    _exit_event.set()
+    for thread in list(_threads_by_duck.values()):
         if thread is not threading.current_thread():
             thread.join(_END_SECONDS)
 
@@ -345,11 +359,11 @@ def _ibis_type(duckdb_type: str) -> str:
     """Return the Ibis type for a DuckDB type, as far as counting depends on it."""
     if duckdb_type == "VARCHAR":
         return "string"
-    if duckdb_type in FLOATS:
+    if duckdb_type in FLOAT_TYPES:
         return "float64"
-    if _DECIMAL.fullmatch(duckdb_type):
+    if _DECIMAL_PATTERN.fullmatch(duckdb_type):
         return "decimal"
-    if duckdb_type in WHOLE_NUMBERS:
+    if duckdb_type in INTEGER_TYPES:
         return "int64"
     # Of other types only the equality of cells matters, so any one of them will do.
     return "boolean" if duckdb_type == "BOOLEAN" else "date"
@@ -363,77 +377,91 @@ def _ibis_type(duckdb_type: str) -> str:
 
 # Texts that programs write for a missing user. They stay users, as one may have that name, but a note mentions them.
 PLACEHOLDERS = sorted(
-    word_set(r"NA N/A n/a na <NA> #N/A NULL Null null (null) None none NaN nan NAN nil \N undefined -")
+    split_words(r"NA N/A n/a na <NA> #N/A NULL Null null (null) None none NaN nan NAN nil \N undefined -")
 )
 # Characters that look like a blank, and invisible ones.
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
-_HIDDEN = literal(_SPACES + _INVISIBLE)
+_HIDDEN_SQL = quote_literal(_SPACES + _INVISIBLE)
 
 
-def note_placeholders(number: int, notes: list[str]) -> None:
+def note_placeholders(num_contributions: int, notes: list[str]) -> None:
     """Add a note on this number of contributions of users called NA and the like, unless it is 0."""
-    if number:
-        are = wording.counted(number, "contribution is of a user", "contributions are of users")
-        notes.append(f"{are} called NA, null or the like. If that means nobody, empty these cells first.")
+    if num_contributions:
+        subject_text = wording.counted(
+            num_contributions, "contribution is of a user", "contributions are of users"
+        )
+        notes.append(
+            f"{subject_text} called NA, null or the like. If that means nobody, empty these cells first."
+        )
 
 
-def mask_users(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) -> dict[str, str]:
     """Return the SQL of checks of a user by name: numbers that are summed over all users.
 
     Args:
-        who: The user columns.
-        texts: Those of them with text.
+        user_columns: The user columns.
+        text_columns: Those of them with text.
 
     Returns:
             By name: the contributions of users called NA and the like (``placeholders``), and flags of users that are a
             number such as 7.0 (``with_point``), are not ASCII (``beyond_ascii``), or contain a NUL byte (``nul``).
     """
-    masks: dict[str, str] = {}
-    if who[0] in texts:
-        user, names = who[0], ", ".join(map(literal, PLACEHOLDERS))
-        is_placeholder = f"({user} < '0' OR {user} > '9') AND {user} IN ({names})"
-        masks["placeholders"] = f"CASE WHEN {is_placeholder} THEN size ELSE 0 END"
-        masks["with_point"] = flag_sql(f"suffix({user}, '.0') AND {user} >= '0' AND {user} < ':'")
-    if texts:
-        masks["beyond_ascii"] = flag_sql(" OR ".join(map(_beyond_ascii, texts)))
-        masks["nul"] = flag_sql(" OR ".join(f"contains({text}, chr(0))" for text in texts))
-    return masks
+    checks_by_name: dict[str, str] = {}
+    if user_columns[0] in text_columns:
+        user_column, names_sql = user_columns[0], ", ".join(map(quote_literal, PLACEHOLDERS))
+        is_placeholder_sql = (
+            f"({user_column} < '0' OR {user_column} > '9') AND {user_column} IN ({names_sql})"
+        )
+        checks_by_name["placeholders"] = f"CASE WHEN {is_placeholder_sql} THEN size ELSE 0 END"
+        checks_by_name["with_point"] = write_flag_sql(
+            f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
+        )
+    if text_columns:
+        checks_by_name["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
+        checks_by_name["nul"] = write_flag_sql(
+            " OR ".join(f"contains({text}, chr(0))" for text in text_columns)
+        )
+    return checks_by_name
 
 
-def flag_sql(condition: str) -> str:
+def write_flag_sql(condition_sql: str) -> str:
     """Return the SQL of 1 if the condition holds, else 0."""
-    return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
+    return f"CASE WHEN {condition_sql} THEN 1 ELSE 0 END"
 
 
-def _beyond_ascii(text: str) -> str:
+def _is_beyond_ascii_sql(text_sql: str) -> str:
     """Return the SQL condition that a text has characters beyond ASCII."""
-    return f"length({text}) < strlen({text})"
+    return f"length({text_sql}) < strlen({text_sql})"
 
 
-def without_point(rows: str, user: str) -> str:
+def count_without_point_sql(rows_sql: str, user_column: str) -> str:
     """Return the SQL that counts the rows whose user has digits at both ends and no point."""
-    digits = " AND ".join(f"{end}({user}, 1) BETWEEN '0' AND '9'" for end in ("left", "right"))
-    return f"SELECT count(*) FROM ({rows}) WHERE {digits} AND NOT contains({user}, '.')"
+    digits_sql = " AND ".join(f"{end}({user_column}, 1) BETWEEN '0' AND '9'" for end in ("left", "right"))
+    return f"SELECT count(*) FROM ({rows_sql}) WHERE {digits_sql} AND NOT contains({user_column}, '.')"
 
 
-def count_twins_sql(rows: str, who: Sequence[str], texts: Sequence[str], condition: str) -> str:
+def count_twins_sql(
+    rows_sql: str, user_columns: Sequence[str], text_columns: Sequence[str], condition_sql: str
+) -> str:
     """Return the SQL that counts the users who look the same as another one.
 
     The look of a user has plain blanks for all spaces, no invisible characters, and letters in one Unicode form (NFC).
 
     Args:
-        rows: SQL of the rows.
-        who: The user columns.
-        texts: Those of them with text.
-        condition: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
+        rows_sql: SQL of the rows.
+        user_columns: The user columns.
+        text_columns: Those of them with text.
+        condition_sql: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
     """
-    blanks, looks = literal(" " * len(_SPACES)), {name: name for name in who}
-    for name in texts:
-        look = f"trim(nfc_normalize(translate({name}, {_HIDDEN}, {blanks})))"
-        looks[name] = f"CASE WHEN {_beyond_ascii(name)} THEN {look} ELSE {name} END"
-    look_columns = ", ".join(f"{sql} AS seen_{name}" for name, sql in looks.items())
-    look_names = ", ".join(f"seen_{name}" for name in who)
-    users = f"SELECT DISTINCT {', '.join(who)}, {look_columns} FROM ({rows}) WHERE {who[0]} IS NOT NULL"
-    groups = f"SELECT count(*) AS n FROM ({users}) WHERE {condition.format(look_names)} GROUP BY {look_names}"
-    return f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})"
+    blanks_sql, looks_by_column = quote_literal(" " * len(_SPACES)), {name: name for name in user_columns}
+    for name in text_columns:
+        look_sql = f"trim(nfc_normalize(translate({name}, {_HIDDEN_SQL}, {blanks_sql})))"
+        looks_by_column[name] = f"CASE WHEN {_is_beyond_ascii_sql(name)} THEN {look_sql} ELSE {name} END"
+    look_columns = ", ".join(f"{sql} AS seen_{name}" for name, sql in looks_by_column.items())
+    look_names = ", ".join(f"seen_{name}" for name in user_columns)
+    named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"
+    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns} {named_sql}"
+    part_sql = f"FROM ({users_sql}) WHERE {condition_sql.format(look_names)}"
+    groups_sql = f"SELECT count(*) AS n {part_sql} GROUP BY {look_names}"
+    return f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})"

@@ -24,9 +24,10 @@ from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
-from dpcore.counting.count import CountResult, as_events, count_queries, dataset_of
+from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
-from dpcore.counting.reduce import Reduction, note_copies
+from dpcore.counting.facets import note_copies
+from dpcore.counting.reduce import Reduction
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, check_roles
 from dpcore.dataset import Contribution
@@ -42,21 +43,21 @@ class Engine:
     Attributes:
         key: Scheme of its address, and Ibis's name.
         title: Display name.
-        address: Example of an address.
-        credentials: Source of its credentials, a sentence without its full stop.
-        password: Environment variable of the password, for engines whose driver gets an empty one from Ibis and then
-            looks nowhere else; empty if the driver finds its credentials by itself.
+        example_address: Example of an address.
+        credentials_text: Source of its credentials, a sentence without its full stop.
+        password_variable: Environment variable of the password, for engines whose driver gets an empty one from Ibis
+            and then looks nowhere else; empty if the driver finds its credentials by itself.
         dialect: Ibis's name of its SQL dialect, for showing SQL without its driver; empty if it is the key.
-        fixed: Further options of the connection, so that nothing is written to the engine.
+        fixed_options: Further options of the connection, so that nothing is written to the engine.
     """
 
     key: str
     title: str
-    address: str
-    credentials: str
-    password: str = ""
+    example_address: str
+    credentials_text: str
+    password_variable: str = ""
     dialect: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 _ENGINES = (
@@ -66,7 +67,7 @@ _ENGINES = (
     # Otherwise Ibis creates a database there, called ibis_udfs.
     Engine("snowflake", "Snowflake", "snowflake://analyst@account/database/schema?warehouse=small&authenticator=externalbrowser",
            "the browser sign-on; or name a connection of ~/.snowflake/connections.toml: "
-           "snowflake://?connection_name=mine", fixed={"create_object_udfs": False}),
+           "snowflake://?connection_name=mine", fixed_options={"create_object_udfs": False}),
     Engine("databricks", "Databricks", "databricks://",
            "DATABRICKS_SERVER_HOSTNAME, DATABRICKS_HTTP_PATH and DATABRICKS_TOKEN"),
     Engine("trino", "Trino", "trino://analyst@trino.example.org:443/catalog/schema",
@@ -79,18 +80,24 @@ _ENGINES = (
            "the Windows or Kerberos sign-on; with a user in the address, SQLCMDPASSWORD", "SQLCMDPASSWORD"),
     Engine("oracle", "Oracle", "oracle://analyst@db.example.org:1521/service", "ORACLE_PASSWORD", "ORACLE_PASSWORD"),
     Engine("duckdb", "A DuckDB file", "duckdb:///home/me/shop.duckdb", "none are needed",
-           fixed={"read_only": True, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}),
+           fixed_options={"read_only": True, "autoinstall_known_extensions": "false",
+                          "autoload_known_extensions": "false"}),
 )  # fmt: skip
 ENGINES = {engine.key: engine for engine in _ENGINES}
 """Engines with an example; all other engines of Ibis can be used, too."""
-_ALIASES = {"postgresql": "postgres", "spark": "pyspark"}
+_KEYS_BY_ALIAS = {"postgresql": "postgres", "spark": "pyspark"}
 # Ibis turns their address into a path, and an empty one into the database ":memory:", which their drivers refuse.
-_NO_ADDRESS = ("databricks", "athena")
-_NAME_PARTS = re.compile(r'"([^"]+)"|([^."]+)')
-_SECRET = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
+_ENGINES_WITHOUT_ADDRESS = ("databricks", "athena")
+_NAME_PART_PATTERN = re.compile(r'"([^"]+)"|([^."]+)')
+_SECRET_PATTERN = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
 # Other engines would upload the file from this computer.
-_READS_FILES = ("pyspark", "databricks", "duckdb")
-_FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", ".jsonl": "read_json"}
+_ENGINES_THAT_READ_FILES = ("pyspark", "databricks", "duckdb")
+_READERS_BY_ENDING = {
+    ".parquet": "read_parquet",
+    ".csv": "read_csv",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+}
 
 
 def is_address(text: str) -> bool:
@@ -103,7 +110,7 @@ def _is_known(scheme: str) -> bool:
     """Return True if Ibis has an engine of this scheme or its alias."""
     from importlib.metadata import entry_points
 
-    key = _ALIASES.get(scheme, scheme)
+    key = _KEYS_BY_ALIAS.get(scheme, scheme)
     return key in ENGINES or any(entry.name == key for entry in entry_points(group="ibis.backends"))
 
 
@@ -119,29 +126,31 @@ def connect(address: str) -> Any:
     import ibis
 
     scheme, _, remainder = address.partition(":")
-    key = _ALIASES.get(scheme, scheme)
+    key = _KEYS_BY_ALIAS.get(scheme, scheme)
     engine = ENGINES.get(key)
     title = engine.title if engine else key
     if not _is_known(scheme):
         raise refuse(f"no engine is called {shorten(scheme)}", remedy=f"Choose one of {', '.join(ENGINES)}")
-    target = f"{key}:{remainder if remainder.startswith('//') else '//' + remainder}"
-    url = urlsplit(target)
+    target_address = f"{key}:{remainder if remainder.startswith('//') else '//' + remainder}"
+    url = urlsplit(target_address)
     query_options = dict(parse_qsl(url.query))
-    if url.password or any(_SECRET.search(name) for name in query_options):
-        credentials = engine.credentials if engine else "the environment, or the engine's own profile"
+    if url.password or any(_SECRET_PATTERN.search(name) for name in query_options):
+        credentials_text = (
+            engine.credentials_text if engine else "the environment, or the engine's own profile"
+        )
         raise refuse(
-            "a password stands in the address", remedy=f"Leave it out; it is taken from {credentials}"
+            "a password stands in the address", remedy=f"Leave it out; it is taken from {credentials_text}"
         )
     options = {} if engine is None else _build_options(engine, url)
     try:
-        if key in _NO_ADDRESS:
+        if key in _ENGINES_WITHOUT_ADDRESS:
             return getattr(ibis, key).connect(**query_options, **options)
-        backend = ibis.connect(target, **options)
+        backend = ibis.connect(target_address, **options)
     except ImportError as error:
         remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
         raise refuse(f"the driver for {title} is not installed", remedy=remedy) from error
     except Exception as error:  # every driver has its own
-        raise refuse(f"{title} does not answer as it should: {first_line(error)}") from error
+        raise refuse(f"{title} does not answer as it should: {take_first_line(error)}") from error
     if key == "postgres":
         # The server then ends its query if this process is killed. Servers before version 14 lack this setting.
         with suppress(Exception):
@@ -151,21 +160,25 @@ def connect(address: str) -> Any:
 
 def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
     """Return the options of the connection besides the address: fixed ones, and the password from the environment."""
-    options = dict(engine.fixed)
+    options = dict(engine.fixed_options)
     if engine.key == "duckdb" and not (url.netloc or url.path):
         del options["read_only"]  # not possible for a database in memory
-    password = os.environ.get(engine.password, "") if engine.password and url.username else ""
+    password = (
+        os.environ.get(engine.password_variable, "") if engine.password_variable and url.username else ""
+    )
     if password and engine.key == "trino":
         # Ibis accepts the password only if the host names the protocol.
         options |= {"auth": password, "host": f"https://{url.hostname}"}
     elif password:
         options["password"] = password
     elif engine.key == "oracle":
-        raise refuse(f"{engine.title} needs a user in the address and a password in {engine.password}")
+        raise refuse(
+            f"{engine.title} needs a user in the address and a password in {engine.password_variable}"
+        )
     return options
 
 
-def first_line(error: Exception) -> str:
+def take_first_line(error: Exception) -> str:
     """Return the first line of a driver's error, short enough for a sentence."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:300]
 
@@ -180,14 +193,20 @@ def open_table(backend: Any, name: str) -> Table:
     Raises:
         InvalidInput: The engine has no such table or file.
     """
-    reader = next((method for end, method in _FILES.items() if name.rstrip("/").endswith(end)), None)
+    reader_name = next(
+        (method for end, method in _READERS_BY_ENDING.items() if name.rstrip("/").endswith(end)), None
+    )
     try:
-        if reader is not None and backend.name in _READS_FILES:
+        if reader_name is not None and backend.name in _ENGINES_THAT_READ_FILES:
             # Otherwise NaN in place of a user would count as a user: https://github.com/duckdb/duckdb/issues/25521.
-            nan = {"can_have_nan": True} if (backend.name, reader) == ("duckdb", "read_parquet") else {}
-            return getattr(backend, reader)(name, **nan)
+            nan_options = (
+                {"can_have_nan": True} if (backend.name, reader_name) == ("duckdb", "read_parquet") else {}
+            )
+            return getattr(backend, reader_name)(name, **nan_options)
         try:
-            *schema_names, table_name = [quoted or unquoted for quoted, unquoted in _NAME_PARTS.findall(name)]
+            *schema_names, table_name = [
+                quoted or unquoted for quoted, unquoted in _NAME_PART_PATTERN.findall(name)
+            ]
             database = tuple(schema_names) if len(schema_names) > 1 else "".join(schema_names) or None
             return backend.table(table_name, database=database)
         except Exception:
@@ -195,7 +214,7 @@ def open_table(backend: Any, name: str) -> Table:
                 return backend.table(name)  # with a dot in its name
             raise
     except Exception as error:  # every driver has its own
-        message = f"table {shorten(name)} cannot be opened: {first_line(error)}"
+        message = f"table {shorten(name)} cannot be opened: {take_first_line(error)}"
         raise refuse(message, remedy="Check its name and your rights to read it") from error
 
 
@@ -205,7 +224,7 @@ def count_table(
     disclosure: Disclosure,
     *,
     name: str,
-    copies: bool = False,
+    counts_copies: bool = False,
     max_pairs: int | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
@@ -220,8 +239,8 @@ def count_table(
         roles: Roles of the columns of a table of events.
         disclosure: Public or private, as the user states.
         name: Name of the dataset.
-        copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
-        max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_PAIRS_BACK`; the
+        counts_copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
+        max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_FETCHED_PAIRS`; the
             notes of a first run tell their number. None to fetch none.
         progress: Called with the fraction done.
         should_stop: Called between queries.
@@ -233,95 +252,121 @@ def count_table(
 
     start = time.monotonic()
     check_roles(table.columns, roles, name)
-    roles = as_events(roles)
+    roles = convert_to_events(roles)
     notes: list[str] = []
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
-    rows = query.events(table, roles, has_nan=has_nan)
+    rows = query.select_events(table, roles, has_nan=has_nan)
 
-    def run(expression: Table) -> Columns:
+    def run_query(expression: Table) -> Columns:
         """Run a query in the engine, unless Stop was pressed, and return its columns as arrays by name."""
         check_stop(should_stop)
-        answer = expression.to_pyarrow()
+        arrow_table = expression.to_pyarrow()
         steps.finish()
-        return {name: _to_floats(answer.column(name).to_numpy()) for name in answer.column_names}
+        return {
+            name: _convert_objects_to_floats(arrow_table.column(name).to_numpy())
+            for name in arrow_table.column_names
+        }
 
-    def run_number(expression: Table) -> int:
+    def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
-        steps.total += 1
-        (column,) = run(expression).values()
+        steps.num_steps += 1
+        (column,) = run_query(expression).values()
         return int(np.nan_to_num(column)[0])
 
     try:
         columns = tuple(table.columns)
-        facets = Reduction(rows, roles, columns, run, None, notes=notes, max_pairs=max_pairs or 0).reduce()
-        if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
-            note_placeholders(run_number(query.placeholders(rows, PLACEHOLDERS)), notes)
+        facets = Reduction(
+            rows, roles, columns, run_query, None, notes=notes, max_pairs=max_pairs or 0
+        ).reduce()
+        if (
+            query.list_user_columns(rows)[0] in query.list_text_columns(rows)
+            and roles.contribution is Contribution.ROWS
+        ):
+            note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
         if len(table.columns) > 2:
-            number = run_number(query.copies(table, table.columns, roles, has_nan)) if copies else None
-            note_copies(number, notes)
+            num_copies = (
+                query_number(query.count_copies(table, table.columns, roles, has_nan))
+                if counts_copies
+                else None
+            )
+            note_copies(num_copies, notes)
     except StoppedError:
-        return CountResult.since(start, None)
+        return CountResult.build(start, None)
     except InvalidInput:
         raise
     except Exception as error:  # every driver has its own
-        message = f"the engine could not answer: {first_line(error)}"
+        message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    return CountResult.since(start, dataset_of(facets, name, f"Table {name}.", roles, disclosure, notes))
+    return CountResult.build(
+        start, build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
+    )
 
 
-def _to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _convert_objects_to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Convert an array of objects to float64; return others unchanged."""
     # Some engines return sums of integers as decimals.
     return column.astype(np.float64) if column.dtype.kind == "O" else column
 
 
-def recipe(engine: Engine, roles: Roles, table: str) -> tuple[str, str, str]:
+def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, str, str]:
     """Write the shell command, the Python code and the SQL that compute the histogram on an engine.
 
     Args:
         engine: One of `ENGINES`.
         roles: Roles of the columns of a table of events.
-        table: Name of the table in the engine.
+        table_name: Name of the table in the engine.
     """
-    unit = roles.privacy_unit or ("user_id",)
-    words = ["python", "-m", "dpcore.counting", "--from", engine.address, "--table", table]
-    for column in unit:
-        words += ["--user", column]
+    user_columns = roles.privacy_unit or ("user_id",)
+    command_words = [
+        "python",
+        "-m",
+        "dpcore.counting",
+        "--from",
+        engine.example_address,
+        "--table",
+        table_name,
+    ]
+    for column in user_columns:
+        command_words += ["--user", column]
     for column in roles.groups:
-        words += ["--task", column]
-    words += ["--value", roles.value] if roles.value is not None else []
+        command_words += ["--task", column]
+    command_words += ["--value", roles.value] if roles.value is not None else []
     if roles.contribution is not Contribution.ROWS:
-        words += ["--count", COUNT_OPTIONS[roles.contribution]]
-    words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
-    command = shlex.join([*words, "--to", "histogram.csv"])
-    return command, _write_python(engine, roles, table, unit), histogram_sql(engine, roles, table)
+        command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
+    command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
+    command = shlex.join([*command_words, "--to", "histogram.csv"])
+    return (
+        command,
+        _write_python(engine, roles, table_name, user_columns),
+        write_histogram_sql(engine, roles, table_name),
+    )
 
 
 COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), strict=True))
 """The value of ``--count`` for each kind of contribution."""
 
 
-def _write_python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
+def _write_python(engine: Engine, roles: Roles, table_name: str, user_columns: tuple[str, ...]) -> str:
     """Write the Python code that counts the table of an engine."""
-    columns = f"{list(unit)}, {roles.value!r}, {list(roles.groups)}"
+    columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
 
     return f"""from dpcore import counting
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Contribution
 
-backend = counting.connect({engine.address!r})
-table = counting.open_table(backend, {table!r})
-roles = Roles.of_events({columns}, {roles.contribution}, {roles.missing_users})
-counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table!r})
+backend = counting.connect({engine.example_address!r})
+table = counting.open_table(backend, {table_name!r})
+roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users})
+counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table_name!r})
 print(counted.dataset.histogram)"""
 
 
-def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
+def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
     """Write the SQL of the histogram on an engine; a comment if it needs the driver, empty without a user column."""
     import ibis
     import ibis.common.exceptions
@@ -330,13 +375,17 @@ def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:
     if not roles.privacy_unit:
         return ""
     columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
-    kinds = {c: "float64" if c == roles.value else "string" for c in columns}
+    types_by_column = {c: "float64" if c == roles.value else "string" for c in columns}
     # A database table, so that `query` does not cache an expression with these names.
-    rows = DatabaseTable(table, ibis.schema(kinds), None, Namespace()).to_expr()
+    rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
     for has_nan in (True, False):
         try:
-            users = query.per_user(query.events(rows, roles, has_nan=has_nan), roles.contribution)
-            return query.to_sql(query.histogram(users, roles.contribution), engine.dialect or engine.key)
+            users = query.count_per_user(
+                query.select_events(rows, roles, has_nan=has_nan), roles.contribution
+            )
+            return query.to_sql(
+                query.count_users_by_size(users, roles.contribution), engine.dialect or engine.key
+            )
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

@@ -17,7 +17,7 @@ from dpcore.common.workspace import Workspace
 from dpcore.counting import formats, heads
 from dpcore.counting.formats import File, MemoryFile, describe_file
 from dpcore.counting.heads import read_json
-from dpcore.counting.relation import Relation, stamp_of
+from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import group_pairs
@@ -43,16 +43,16 @@ class Source:
 
     Attributes:
         name: Display name.
-        head: The first rows, as text; all rows if ``complete``.
-        complete: True if the head has every row.
-        relations: The files to count; the table of the head if ``complete``.
+        head: The first rows, as text; all rows if ``is_complete``.
+        is_complete: True if the head has every row.
+        relations: The files to count; the table of the head if ``is_complete``.
         num_bytes: Size on disk.
         owned_folder: Temporary folder with the files, which is removed with the source.
     """
 
     name: str
     head: Table
-    complete: bool
+    is_complete: bool
     relations: tuple[Relation, ...]
     num_bytes: int = 0
     owned_folder: Workspace | None = field(default=None, repr=False)
@@ -78,14 +78,14 @@ class Source:
 
         The statement is not verified. Several joined files are not one release, as their budgets add up.
         """
-        if not self.complete or LABEL_COLUMN not in self.columns or self.head.files:
+        if not self.is_complete or LABEL_COLUMN not in self.columns or self.head.files:
             return None
         labels = self.head.frame[LABEL_COLUMN]
-        first = str(labels.iloc[0])
-        return ReleaseFacts.from_label(first) if bool((labels == first).all()) else None
+        first_label = str(labels.iloc[0])
+        return ReleaseFacts.from_label(first_label) if bool((labels == first_label).all()) else None
 
     @property
-    def unnamed(self) -> bool:
+    def lacks_column_names(self) -> bool:
         """Return True if the files have no column names, so that theirs were made up."""
         return any(layout.names for layout in self.head.layouts)
 
@@ -100,7 +100,7 @@ class Source:
         """
         new_names = tuple(" ".join(name.split()) for name in names)
         with Problems() as problems:
-            if not self.unnamed:
+            if not self.lacks_column_names:
                 problems.add("the files name their columns themselves")
             if len(new_names) != len(self.columns):
                 problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
@@ -123,26 +123,26 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     Raises:
         InvalidInput: A pattern matches no file.
     """
-    files: list[str] = []
+    expanded_paths: list[str] = []
     with Problems() as problems:
         for path in [os.fspath(path) for path in paths]:
             if "\0" in path:
                 problems.add("a path holds a NUL character, which no name of a file has")
             elif os.path.exists(path) or not glob.has_magic(path):
-                files.append(path)
+                expanded_paths.append(path)
             elif matches := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
-                files += matches
+                expanded_paths += matches
             else:
                 problems.add(f"no file is called like {shorten(path)}", "", "Check the folder and the ending")
-    return files
+    return expanded_paths
 
 
 def is_table(data: Any) -> bool:
     """Return True if the data are a table in memory."""
     # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
     # so only the existence of attributes is checked.
-    is_like_one = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
-    return is_like_one and not isinstance(data, type)
+    has_table_attributes = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
+    return has_table_attributes and not isinstance(data, type)
 
 
 def list_paths(data: Any) -> list[str] | None:
@@ -154,7 +154,7 @@ def list_paths(data: Any) -> list[str] | None:
     return None
 
 
-def as_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
+def convert_to_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
     """Convert paths to `pathlib.Path`; files in memory stay."""
     return [path if isinstance(path, MemoryFile) else Path(path) for path in paths]
 
@@ -162,7 +162,7 @@ def as_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]
 def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
     """Return those of the files that state that they hold a distribution of pairs (`dpcore.data.group_pairs`)."""
     distributions = []
-    for path in as_files(paths):
+    for path in convert_to_files(paths):
         if isinstance(path, MemoryFile) or os.path.isfile(path):
             # The function that reads the file reports an error.
             with suppress(OSError), path.open("rb") as file:
@@ -185,7 +185,7 @@ def read_distribution(
         raise refuse("a distribution of pairs is one file", remedy="Choose it alone")
     if not isinstance(provenance, Disclosure):
         raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
-    (path,) = as_files(paths)
+    (path,) = convert_to_files(paths)
     with path.open("rb") as file:
         content = file.read(group_pairs.MAX_BYTES + 1)
     return group_pairs.read_distribution(content, path.name if names is None else names[0], provenance)
@@ -197,7 +197,7 @@ def open_files(
     names: Sequence[str] | None = None,
     *,
     small_bytes: int = SMALL_BYTES,
-    owned: Workspace | None = None,
+    owned_folder: Workspace | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Source:
     """Inspect files: return a source with their formats, columns and first rows, or all rows if they are small.
@@ -208,13 +208,13 @@ def open_files(
         names: Display names; None for the names of the files.
         small_bytes: Largest number of uncompressed bytes whose rows are kept in memory; 0 sends all but workbooks
             to DuckDB.
-        owned: A temporary folder that is removed when the source is closed.
+        owned_folder: A temporary folder that is removed when the source is closed.
         should_stop: Called while a workbook is read.
 
     Raises:
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
-    files = as_files(paths)
+    files = convert_to_files(paths)
     file_names = [path.name for path in files] if names is None else list(names)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
@@ -236,13 +236,13 @@ def open_files(
     copy_notes = _note_copies(files, file_names)
     if all(relation.table is not None for relation in relations):
         table = join_tables(tables)
-        return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), size, owned)
+        return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), size, owned_folder)
     refuse_other_columns([(relation.name, relation.columns) for relation in relations])
     layouts = tuple(layout for table in tables for layout in table.layouts)
     notes = (*copy_notes, *tables[0].notes)
     head = replace(tables[0], layouts=layouts, times=join_times(tables), notes=notes)
-    further = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
-    return Source(relations[0].name + further, head, False, tuple(relations), size, owned)
+    further_text = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
+    return Source(relations[0].name + further_text, head, False, tuple(relations), size, owned_folder)
 
 
 def _inspect(
@@ -250,7 +250,7 @@ def _inspect(
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and the uncompressed bytes taken from the budget."""
     start = formats.read_start(path, name)
-    stamp = stamp_of(path)  # Before anything is read, so that later writes are detected.
+    stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
     if start.kind is FileKind.WORKBOOK:
         table = read_workbook(path, name, should_stop)
         return Relation.of_table(table), table, 0
@@ -288,22 +288,31 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
     with Problems() as problems:
         for index, (path, name) in enumerate(zip(files, names, strict=True)):
             with path.open("rb") as file:
-                beginning = (path.stat().st_size, file.read(_COMPARED_BYTES))
-            first_index = first_indices.setdefault(beginning, index)
+                size_and_start = (path.stat().st_size, file.read(_COMPARED_BYTES))
+            first_index = first_indices.setdefault(size_and_start, index)
             if first_index == index:
                 continue
-            first = files[first_index]
-            if first is path or (isinstance(path, Path) and isinstance(first, Path) and first.samefile(path)):
+            first_file = files[first_index]
+            if first_file is path or (
+                isinstance(path, Path) and isinstance(first_file, Path) and first_file.samefile(path)
+            ):
                 problems.add("this file is named twice", describe_file(name), "Name it once")
                 continue
-            with path.open("rb") as file, first.open("rb") as other:
-                if all(block == other.read(len(block)) for block in iter(lambda: file.read(1 << 20), b"")):
+            with path.open("rb") as file, first_file.open("rb") as first_stream:
+                if all(
+                    block == first_stream.read(len(block)) for block in iter(lambda: file.read(1 << 20), b"")
+                ):
                     notes.append(f"{shorten(name)} is an exact copy of {shorten(names[first_index])}.")
     return notes
 
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
-    file = describe_file(name)
-    located = zip(problems, [f"{file}, {p.location}" if p.location else file for p in problems], strict=True)
-    return [p if file in p.location else replace(p, location=location) for p, location in located]
+    file_text = describe_file(name)
+    problems_with_location = zip(
+        problems, [f"{file_text}, {p.location}" if p.location else file_text for p in problems], strict=True
+    )
+    return [
+        p if file_text in p.location else replace(p, location=location)
+        for p, location in problems_with_location
+    ]

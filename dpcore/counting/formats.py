@@ -26,8 +26,8 @@ from dpcore.common.checks import FULL_DISK, InputProblem, InvalidInput, is_full_
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
 
-SCHEME = "held"
-_numbers = itertools.count()
+MEMORY_SCHEME = "held"
+_file_numbers = itertools.count()
 
 
 class MemoryFile:
@@ -41,7 +41,7 @@ class MemoryFile:
 
     def __init__(self, content: bytes) -> None:
         self.content = content
-        self._address = f"{SCHEME}://{next(_numbers)}"
+        self._address = f"{MEMORY_SCHEME}://{next(_file_numbers)}"
         _memory_files[self._address] = self
 
     def __str__(self) -> str:
@@ -61,22 +61,22 @@ _memory_files: weakref.WeakValueDictionary[str, MemoryFile] = weakref.WeakValueD
 
 
 @functools.cache
-def file_system() -> Any:
+def build_file_system() -> Any:
     """Return the fsspec file system of all files in memory, through which DuckDB reads them."""
     import fsspec
 
-    class _InMemory(fsspec.AbstractFileSystem):  # type: ignore[misc]
+    class _MemoryFileSystem(fsspec.AbstractFileSystem):  # type: ignore[misc]
         """The fsspec file system of the files in memory."""
 
-        protocol, cachable = SCHEME, False
+        protocol, cachable = MEMORY_SCHEME, False
 
         def _open(self, path: str, **_options: Any) -> IO[bytes]:
             """Open a file in memory as a binary stream."""
-            return self._file(path).open()
+            return self._find_file(path).open()
 
         def info(self, path: str, **_options: Any) -> dict[str, Any]:
             """Return the name, the size in bytes and the type of a file."""
-            return {"name": path, "size": len(self._file(path).content), "type": "file"}
+            return {"name": path, "size": len(self._find_file(path).content), "type": "file"}
 
         def glob(self, path: str, **_options: Any) -> list[str]:
             """Return the path itself without its scheme, as no path is a pattern."""
@@ -86,11 +86,11 @@ def file_system() -> Any:
             """Return a constant time, as the files never change."""
             return datetime.datetime.fromtimestamp(0)
 
-        def _file(self, path: str) -> MemoryFile:
+        def _find_file(self, path: str) -> MemoryFile:
             """Return the file in memory of a path with or without the scheme; raise KeyError if it is gone."""
-            return _memory_files[f"{SCHEME}://{self._strip_protocol(path)}"]
+            return _memory_files[f"{MEMORY_SCHEME}://{self._strip_protocol(path)}"]
 
-    return _InMemory()
+    return _MemoryFileSystem()
 
 
 def describe_file(name: str) -> str:
@@ -100,11 +100,11 @@ def describe_file(name: str) -> str:
 
 # --- the format ---------------------------------------------------------------------------------------------
 
-NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
+DECRYPT_REMEDY = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144
 """Bytes of a file that are read to detect its format."""
 # A Zstandard file may begin with a skippable frame, as pzstd writes it.
-_SKIPPED_FRAME = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_SKIPPED_FRAME_PATTERN = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 
 @dataclass(frozen=True)
@@ -140,41 +140,41 @@ def read_start(path: File, name: str) -> FileStart:
     Raises:
         InvalidInput: It cannot be read or unpacked.
     """
-    with _refusing_unreadable(name):
+    with _refuse_unreadable(name):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise refuse("a pipe or a device cannot be read twice", describe_file(name), "Copy it to a file")
         with path.open("rb") as file:
             magic = file.read(8)
     packing = "gzip" if magic.startswith(b"\x1f\x8b") else ""
-    if magic.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(magic):
+    if magic.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME_PATTERN.match(magic):
         packing = "zstd"
     if magic.startswith(b"PARE"):
-        raise refuse("the Parquet file is encrypted", describe_file(name), NOT_ENCRYPTED)
+        raise refuse("the Parquet file is encrypted", describe_file(name), DECRYPT_REMEDY)
     if magic.startswith(b"PAR1"):
         return FileStart(FileKind.PARQUET, packing, magic, False)
-    with plain_bytes(path, packing, name) as stream:
+    with open_plain_bytes(path, packing, name) as stream:
         content = _read_up_to(stream, HEAD_BYTES + 1)
     is_complete, content = len(content) <= HEAD_BYTES, content[:HEAD_BYTES]
     if content.startswith(b"PAR1") and packing:
         raise refuse("this is a compressed Parquet file", describe_file(name), "Unpack it")
     if content.startswith(b"PK\x03\x04") and not packing and _is_workbook(path, content):
         return FileStart(FileKind.WORKBOOK, packing, content, is_complete)
-    is_json = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(content))
-    return FileStart(FileKind.JSON if is_json else FileKind.TEXT, packing, content, is_complete)
+    json_match = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(content))
+    return FileStart(FileKind.JSON if json_match else FileKind.TEXT, packing, content, is_complete)
 
 
 def read_small(path: File, start: FileStart, max_bytes: int, name: str) -> bytes | None:
     """Return all uncompressed bytes, or None if they are more than ``max_bytes``."""
     if start.is_complete:
         return start.content
-    with plain_bytes(path, start.packing, name) as stream:
+    with open_plain_bytes(path, start.packing, name) as stream:
         content = _read_up_to(stream, max_bytes + 1)
     return content if len(content) <= max_bytes else None
 
 
 @contextmanager
-def _refusing_unreadable(name: str) -> Iterator[None]:
+def _refuse_unreadable(name: str) -> Iterator[None]:
     """Raise InvalidInput within this context in place of OSError."""
     try:
         yield
@@ -193,11 +193,11 @@ def _is_workbook(path: File, content: bytes) -> bool:
 
 
 @contextmanager
-def plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
+def open_plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
     """Open the uncompressed bytes of a file as a stream; raise InvalidInput if it turns out to be damaged."""
     import pyarrow as pa
 
-    with _refusing_unreadable(name):
+    with _refuse_unreadable(name):
         file = path.open("rb")
     with file:
         try:
@@ -211,29 +211,29 @@ def plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
             if is_full_disk(error):  # raised by code that writes inside this context
                 raise InvalidInput([FULL_DISK]) from None
             if packing:
-                raise InvalidInput([damaged_archive(packing, name)]) from None
+                raise InvalidInput([describe_damaged_archive(packing, name)]) from None
             raise refuse("it cannot be read to its end", describe_file(name), "Export it again") from None
 
 
-def damaged_archive(packing: str, name: str) -> InputProblem:
+def describe_damaged_archive(packing: str, name: str) -> InputProblem:
     """Describe a compressed file that cannot be unpacked to its end, as a problem."""
     message = f"the {'Zstandard' if packing == 'zstd' else packing} file is damaged or cut off"
     return InputProblem(message, describe_file(name), "Copy or export it again")
 
 
-def _read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """Read up to ``size`` bytes; return fewer only at the end of the stream."""
-    blocks, missing = [], size
-    while missing and (block := stream.read(missing)):
+def _read_up_to(stream: IO[bytes], num_bytes: int) -> bytes:
+    """Read up to ``num_bytes`` bytes; return fewer only at the end of the stream."""
+    blocks, num_missing = [], num_bytes
+    while num_missing and (block := stream.read(num_missing)):
         blocks.append(block)
-        missing -= len(block)
+        num_missing -= len(block)
     return b"".join(blocks)
 
 
-def open_lines(stream: IO[bytes], skip: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
+def open_lines(stream: IO[bytes], num_skipped: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
     """Return a stream of UTF-8 as a stream of text lines, behind this number of skipped ones."""
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
-    for _ in range(skip):
+    for _ in range(num_skipped):
         lines.readline()
     return lines
 
@@ -246,7 +246,7 @@ MAX_LINE_BYTES = 120_000
 """Longest line, below the limit of 131,072 characters of a field in Python's csv module."""
 CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
 """Control characters that may separate fields; Hive writes the first."""
-_MAGIC = {
+_FORMAT_NAMES_BY_MAGIC = {
     b"\x89PNG": "a PNG picture",
     b"%PDF": "a PDF document",
     b"\x1f\x8b": "a gzip archive",
@@ -258,9 +258,9 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "a Zstandard archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook or another Office document",
 }
-AS_CSV = "Save it as CSV (UTF-8) and choose that file"
+SAVE_AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 SAVE_AS_UTF_8 = "It may be cut off or damaged; save it as UTF-8"
-IF_WRONG = "; if letters look wrong, save it as UTF-8."
+IF_WRONG_TEXT = "; if letters look wrong, save it as UTF-8."
 
 
 def is_blank(content: bytes) -> bool:
@@ -276,15 +276,19 @@ def check_text(content: bytes) -> None:
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
         raise refuse(message, remedy="Reduce it to counts per user")
-    format_name = next((name for magic, name in _MAGIC.items() if content.startswith(magic)), "")
+    format_name = next(
+        (name for magic, name in _FORMAT_NAMES_BY_MAGIC.items() if content.startswith(magic)), ""
+    )
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if format_name:
-        remedy = "Unpack it and choose the CSV file inside" if format_name.endswith("archive") else AS_CSV
+        remedy = (
+            "Unpack it and choose the CSV file inside" if format_name.endswith("archive") else SAVE_AS_CSV
+        )
         raise refuse(f"this is {format_name}, not a table in text form", remedy=remedy)
     head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
-        raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=AS_CSV)
+        raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=SAVE_AS_CSV)
 
 
 def detect_encoding(content: bytes) -> str:
@@ -297,10 +301,12 @@ def detect_encoding(content: bytes) -> str:
         if content.startswith(tuple(marks)):
             return encoding
     head = np.frombuffer(content[:4096], np.uint8)
-    even, odd = (np.count_nonzero(head[offset::2] == 0) / max(head[offset::2].size, 1) for offset in (0, 1))
-    if odd > 0.3 and even < 0.02:
+    even_zero_share, odd_zero_share = (
+        np.count_nonzero(head[offset::2] == 0) / max(head[offset::2].size, 1) for offset in (0, 1)
+    )
+    if odd_zero_share > 0.3 and even_zero_share < 0.02:
         return "utf-16-le"
-    return "utf-16-be" if even > 0.3 and odd < 0.02 else ""
+    return "utf-16-be" if even_zero_share > 0.3 and odd_zero_share < 0.02 else ""
 
 
 def decode(content: bytes) -> tuple[str, str, list[str]]:
@@ -321,15 +327,19 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
             encoding, encoding_name = "latin-1", "Latin-1"
             text = content.decode(encoding)
         sentence = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
-        notes.append(sentence + IF_WRONG)
+        notes.append(sentence + IF_WRONG_TEXT)
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
-    head = text[:65536]
-    header = next((line for line in head.split("\n") if line.strip() and not line.startswith("#")), "")
-    controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - {ord(c) for c in CONTROL_DELIMITERS if c in header}
-    num_controls = sum(head.count(chr(code)) for code in controls)
-    if num_controls > 0.01 * len(head) and num_controls > 1:
-        raise refuse("the file holds binary data, not a table in text form", remedy=AS_CSV)
+    beginning = text[:65536]
+    header_line = next(
+        (line for line in beginning.split("\n") if line.strip() and not line.startswith("#")), ""
+    )
+    control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - {
+        ord(c) for c in CONTROL_DELIMITERS if c in header_line
+    }
+    num_controls = sum(beginning.count(chr(code)) for code in control_codes)
+    if num_controls > 0.01 * len(beginning) and num_controls > 1:
+        raise refuse("the file holds binary data, not a table in text form", remedy=SAVE_AS_CSV)
     if "\0" in text:
         location = f"line {text.count(chr(10), 0, text.index(chr(0))) + 1:,}"
         raise refuse("there is a NUL byte, which no text has", location, "Export it again")

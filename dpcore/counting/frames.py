@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, check_provenance
-from dpcore.counting.duck import identifier
+from dpcore.counting.duck import quote_identifier
 from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.relation import find_times, refuse_times
 from dpcore.counting.text import read_table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-FRAME, LABELLED_FRAME = "data.parquet", "data.csv"
+FRAME_FILE, LABELLED_FRAME_FILE = "data.parquet", "data.csv"
 """File names for a table in memory; generated programs read this file."""
 LOCAL_BACKENDS = ("duckdb", "polars", "datafusion", "pandas")
 """Engines of Ibis that run in this process."""
@@ -34,7 +34,7 @@ def list_table_columns(table: Any) -> list[str]:
     import pandas as pd
 
     if isinstance(table, pd.DataFrame):
-        return [str(name) for name in [*_levels(table), *table.columns]]
+        return [str(name) for name in [*_list_level_names(table), *table.columns]]
     if hasattr(table, "collect_schema"):  # Polars; the columns of a LazyFrame cost as much as this
         return list(table.collect_schema().names())
     if hasattr(table, "column_names"):
@@ -44,18 +44,18 @@ def list_table_columns(table: Any) -> list[str]:
     return [str(name) for name in table.columns]
 
 
-def _levels(frame: pd.DataFrame) -> list[Any]:
+def _list_level_names(frame: pd.DataFrame) -> list[Any]:
     """Return the names of the index levels if any level has one (unnamed ones as ``level_0``); else none."""
     if all(name is None for name in frame.index.names):
         return []
     return [f"level_{index}" if name is None else name for index, name in enumerate(frame.index.names)]
 
 
-def to_frame(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def select_frame_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return these columns and index levels of a pandas table as columns, with their names as text."""
     import pandas as pd
 
-    num_levels, columns = len(_levels(frame)), {}
+    num_levels, columns = len(_list_level_names(frame)), {}
     for index, name in enumerate(list_table_columns(frame)):
         if name in names and index < num_levels:
             columns[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
@@ -64,7 +64,7 @@ def to_frame(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
-def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
+def select_arrow_columns(table: Any, names: Sequence[str]) -> pa.Table:
     """Return these columns of any table in memory as an Arrow table, without computing or fetching others.
 
     Raises:
@@ -74,16 +74,16 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(table, pd.DataFrame):
-        return _frame_to_arrow(to_frame(table, names))
+        return _frame_to_arrow(select_frame_columns(table, names))
     names, library = list(names), type(table).__module__.partition(".")[0].removeprefix("_")
     if library == "ibis":
         _refuse_remote(table)
         return table.select(*names).to_pyarrow()
     if library == "duckdb":
-        return table.project(", ".join(map(identifier, names))).to_arrow_table()
+        return table.project(", ".join(map(quote_identifier, names))).to_arrow_table()
     if library == "polars":
-        picked = table.select(names)
-        return (picked.collect() if hasattr(picked, "collect") else picked).to_arrow()
+        selected_table = table.select(names)
+        return (selected_table.collect() if hasattr(selected_table, "collect") else selected_table).to_arrow()
     if isinstance(table, pa.Table | pa.RecordBatch):
         return pa.table(table.select(names))
     try:
@@ -118,14 +118,16 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     return pa.table(columns)
 
 
-def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
+def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
     """Add a problem for each of these names that several columns have."""
-    for name, times in Counter(columns).items():
-        if times > 1 and name in names:
-            problems.add(f"{times} columns are called {column_names.shorten(name)}", remedy="Rename them")
+    for name, num_columns in Counter(columns).items():
+        if num_columns > 1 and name in names:
+            problems.add(
+                f"{num_columns} columns are called {column_names.shorten(name)}", remedy="Rename them"
+            )
 
 
-def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
+def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
     """Write these columns as Parquet bytes; raise InvalidInput for missing, repeated or lacking columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -136,17 +138,19 @@ def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()
     selected = [name for name in names if name in named_columns or not named_columns or is_pairs]
     with Problems() as problems:
         column_names.refuse_missing(problems, names, named_columns)
-        refuse_twice(problems, names, selected)
+        refuse_repeated_names(problems, names, selected)
         if problems.entries and not is_pairs:
-            column_names.add_lacking(problems, lacking)
-    arrow = to_arrow(table, selected)
+            column_names.add_missing_arguments(problems, missing_arguments)
+    arrow_table = select_arrow_columns(table, selected)
     with Problems() as problems:
-        for index, field in enumerate(arrow.schema):
+        for index, field in enumerate(arrow_table.schema):
             if pa.types.is_interval(field.type):  # a type that Parquet does not support
-                refuse_times(problems, find_times(arrow.schema.names, arrow.schema.types), field.name)
-                arrow = arrow.set_column(index, field.name, pa.nulls(len(arrow)))
+                refuse_times(
+                    problems, find_times(arrow_table.schema.names, arrow_table.schema.types), field.name
+                )
+                arrow_table = arrow_table.set_column(index, field.name, pa.nulls(len(arrow_table)))
     content = io.BytesIO()
-    pq.write_table(arrow, content)
+    pq.write_table(arrow_table, content)
     return content.getvalue()
 
 
@@ -162,7 +166,7 @@ def read_labelled(
     levels: Mapping[str, Sequence[str]] | None = None,
     intercept: bool = True,
     disclosure: str | Provenance = Disclosure.PRIVATE,
-    **further: Any,
+    **further_arguments: Any,
 ) -> Any:
     """Read a table with a label, as its page reads an upload, and return what ``build`` makes of it.
 
@@ -176,7 +180,7 @@ def read_labelled(
         levels: The public list of levels by column, the reference level first.
         intercept: True to begin with a column of ones.
         disclosure: ``"public"`` or ``"private"``.
-        further: Further arguments of ``build``.
+        further_arguments: Further arguments of ``build``.
 
     Raises:
         InvalidInput: The table cannot be read with these columns; all problems at once.
@@ -190,21 +194,21 @@ def read_labelled(
         with problems.collecting():
             column_names.refuse_no_names(user=user, label=label, features=features)
             _refuse_no_lists("levels", "['DE', 'FR']", levels)
-            _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
+            _refuse_no_lists("ranges", "(0, 100)", further_arguments.get("ranges"), 2)
             columns = column_names.list_columns(user), label, column_names.list_columns(features)
             table = _read_table(data, *columns)
             design = _build_design(table, *columns, levels or {}, intercept)
-    return build(table, design, check_provenance(disclosure), **further)
+    return build(table, design, check_provenance(disclosure), **further_arguments)
 
 
-def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
+def _refuse_no_lists(name: str, example_text: str, entries: object, length: int = 0) -> None:
     """Raise InvalidInput if entries are not lists by column, of the given length unless it is 0; None passes."""
     if entries is None:
         return
     lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
     if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
-        allowed = f"entries by column, such as {name}={{'column': {example}}}"
-        raise refuse(f"{name} must hold {allowed}; got {str(entries)[:40]}")
+        allowed_text = f"entries by column, such as {name}={{'column': {example_text}}}"
+        raise refuse(f"{name} must hold {allowed_text}; got {str(entries)[:40]}")
 
 
 def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
@@ -233,9 +237,11 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
     is_named = bool(users and features) and label is not None and set(named_columns) <= set(names)
     selected = [name for name in names if name in named_columns or not is_named]
     with Problems() as problems:
-        refuse_twice(problems, names, selected)
+        refuse_repeated_names(problems, names, selected)
     is_frame = isinstance(data, pd.DataFrame)
-    frame = to_frame(data, selected) if is_frame else to_arrow(data, selected).to_pandas()
+    frame = (
+        select_frame_columns(data, selected) if is_frame else select_arrow_columns(data, selected).to_pandas()
+    )
     schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
     times = find_times(schema.names, schema.types)
     durations = {name: time_kind for name, time_kind in times.items() if time_kind == "durations"}
@@ -243,7 +249,7 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
         refuse_times(problems, times, label)
         for name in features:
             refuse_times(problems, durations, name)
-    return read_table(frame.to_csv(index=False).encode(), LABELLED_FRAME)
+    return read_table(frame.to_csv(index=False).encode(), LABELLED_FRAME_FILE)
 
 
 def _build_design(
@@ -252,7 +258,7 @@ def _build_design(
     label: str | None,
     features: list[str],
     levels: Mapping[str, Sequence[str]],
-    intercept: bool,
+    has_intercept: bool,
 ) -> Design:
     """Build the design of label, user and features; raise InvalidInput for missing columns or unknown levels."""
     with Problems() as problems:
@@ -275,4 +281,4 @@ def _build_design(
     design_features = design_matrix.guess_features(table, feature_names, category_features, bool(features))
     assert user is not None
     assert label is not None
-    return Design(label, user, design_features, intercept)
+    return Design(label, user, design_features, has_intercept)

@@ -14,10 +14,10 @@ import numpy as np
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting import formats
-from dpcore.counting.duck import Duck, literal
+from dpcore.counting.duck import Duck, quote_literal
 from dpcore.counting.formats import MemoryFile
-from dpcore.counting.rejects import NOT_JSON, QUOTES, refuse_bad_lines
-from dpcore.counting.relation import Relation, find_times, parquet_scan, read_cells, safe_path
+from dpcore.counting.rejects import JSON_REMEDY, QUOTES_REMEDY, refuse_bad_lines
+from dpcore.counting.relation import Relation, find_safe_path, find_times, read_cells, write_parquet_scan
 from dpcore.counting.text import TooManyCells, read_table, refuse_long_line
 from dpcore.data.column_names import MAX_COLUMNS, and_more, refuse_many_columns, shorten
 from dpcore.data.tables import SPACED, FileKind, FileLayout, Table, build_table
@@ -49,9 +49,9 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
         line_number = content.count(b"\n", 0, error.start) + 1
         raise refuse("JSON must be UTF-8", f"line {line_number:,}", "Save it as UTF-8") from None
     is_array = text.lstrip().startswith("[")
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    filled_line_numbers = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if is_array:
-        text = _array_as_lines(text)
+        text = _convert_array_to_lines(text)
     memory_file = MemoryFile(text.encode())
     with closing(Duck()) as duck:
         try:
@@ -61,21 +61,21 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
             frame = read_cells(duck, Relation(memory_file, name, FileKind.JSON, keys, keys=keys), max_rows)
         except duckdb.Error:
             refuse_bad_lines(memory_file.open(), "")
-            raise refuse("this is not JSON", remedy=NOT_JSON) from None
-    numbers = range(2, len(frame) + 2) if is_array else lines[: len(frame)]
-    table = build_table(keys, frame, np.array([1, *numbers], np.int64), name)
+            raise refuse("this is not JSON", remedy=JSON_REMEDY) from None
+    row_line_numbers = range(2, len(frame) + 2) if is_array else filled_line_numbers[: len(frame)]
+    table = build_table(keys, frame, np.array([1, *row_line_numbers], np.int64), name)
     notes = ["In an array of objects, line 2 stands for the first object."] if is_array else []
     return replace(table, layouts=(FileLayout(name, FileKind.JSON),), notes=(*notes, *table.notes)), keys
 
 
-def _array_as_lines(text: str) -> str:
+def _convert_array_to_lines(text: str) -> str:
     """Return a JSON array as text with one object per line; raise InvalidInput if it is not an array of objects."""
     import duckdb
 
     try:
         with closing(Duck()) as duck:
-            cast = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
-            cells = duck.connection.execute(cast, [text.strip()]).fetchall()
+            cast_sql = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
+            rows = duck.connection.execute(cast_sql, [text.strip()]).fetchall()
     except duckdb.Error:
         location = ""
         with suppress(RecursionError):
@@ -83,29 +83,31 @@ def _array_as_lines(text: str) -> str:
                 json.loads(text)
             except json.JSONDecodeError as error:
                 location = f"line {error.lineno:,}"
-        raise refuse("this is not JSON", location, NOT_JSON) from None
-    if any(row[0] is None or not row[0].startswith("{") for row in cells):
-        raise refuse("the JSON is not an array of objects", remedy=NOT_JSON)
-    return "".join(f"{row[0]}\n" for row in cells)
+        raise refuse("this is not JSON", location, JSON_REMEDY) from None
+    if any(row[0] is None or not row[0].startswith("{") for row in rows):
+        raise refuse("the JSON is not an array of objects", remedy=JSON_REMEDY)
+    return "".join(f"{row[0]}\n" for row in rows)
 
 
 def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
     """Return the keys of all JSON objects, in the order of their first occurrence; refuse objects without keys."""
-    scan = f"read_json_objects({literal(str(memory_file))}, format = 'newline_delimited')"
-    all_keys = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
-    numbered = f"SELECT key, row_number() OVER () AS n FROM ({all_keys})"
-    keys = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
-    if len(keys) > MAX_COLUMNS:
+    scan_sql = f"read_json_objects({quote_literal(str(memory_file))}, format = 'newline_delimited')"
+    all_keys_sql = f"SELECT unnest(json_keys(json)) AS key FROM {scan_sql}"
+    numbered_sql = f"SELECT key, row_number() OVER () AS n FROM ({all_keys_sql})"
+    key_rows = duck.connection.execute(
+        f"SELECT key FROM ({numbered_sql}) GROUP BY key ORDER BY min(n)"
+    ).fetchall()
+    if len(key_rows) > MAX_COLUMNS:
         raise refuse(f"there are more than {MAX_COLUMNS:,} different keys", remedy="Leave out unneeded ones")
-    if not keys:
+    if not key_rows:
         refuse_bad_lines(memory_file.open(), "")
         raise refuse("no object has a key", remedy="Write one object per row, with a key for who")
-    return tuple(row[0] for row in keys)
+    return tuple(row[0] for row in key_rows)
 
 
 HEAD_ROWS = 1_000
 """Rows of a large file that are inspected before it is counted."""
-_COMMENTS = re.compile(rb"(?:#[^\n]*\n|[ \t\r]*\n)*")
+_COMMENTS_PATTERN = re.compile(rb"(?:#[^\n]*\n|[ \t\r]*\n)*")
 _GROUP_BYTES = 1_000_000
 """Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
 
@@ -114,11 +116,11 @@ def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tu
     """Return the relation of a large file of JSON Lines, and its first rows as a table."""
     content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
     if not content:
-        raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", NOT_JSON)
+        raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", JSON_REMEDY)
     table, keys = read_json(content, name, HEAD_ROWS)
     if not start.is_complete:
-        objects = sum(1 for line in content.split(b"\n") if line.strip())
-        note = f"Columns are the keys of the first {objects:,} objects; later keys are not offered."
+        num_objects = sum(1 for line in content.split(b"\n") if line.strip())
+        note = f"Columns are the keys of the first {num_objects:,} objects; later keys are not offered."
         table = replace(table, notes=(*table.notes, note))
     encoding = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
     return Relation(path, name, FileKind.JSON, table.columns, start.packing, encoding, keys=keys), table
@@ -147,29 +149,33 @@ def _read_first_rows(start: formats.FileStart, name: str) -> Table:
         raise refuse(f"the first {len(content):,} bytes are blank", remedy="Remove the blank lines on top")
     # For most files the first rows are enough, which takes a third of the time.
     with suppress(InvalidInput):
-        if end := _find_line_end(content, HEAD_ROWS):
-            return _cut_rows(read_table(content[:end], name))
-    first: InvalidInput | None = None
+        if end_position := _find_line_end(content, HEAD_ROWS):
+            return _cut_rows(read_table(content[:end_position], name))
+    first_error: InvalidInput | None = None
     for _ in range(30):
-        end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
-        length = (len(content) - end) // _measure_character(content)
-        if length > formats.MAX_LINE_BYTES:  # though it is cut off
-            raise refuse_long_line((content.count(b"\n", 0, end) or content.count(b"\r", 0, end)) + 1)
-        end = _find_line_end(content[: -_measure_character(content)])
-        if not end:
+        end_position = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
+        last_line_length = (len(content) - end_position) // _measure_character(content)
+        if last_line_length > formats.MAX_LINE_BYTES:  # though it is cut off
+            raise refuse_long_line(
+                (content.count(b"\n", 0, end_position) or content.count(b"\r", 0, end_position)) + 1
+            )
+        end_position = _find_line_end(content[: -_measure_character(content)])
+        if not end_position:
             break
-        content = content[:end]
+        content = content[:end_position]
         try:
             return _cut_rows(read_table(content, name))
         except InvalidInput as refused:
-            first, text = first or refused, str(refused)
-            if "a header and no rows" in text:  # under it stands a row that does not end in what was read
+            first_error, error_text = first_error or refused, str(refused)
+            if (
+                "a header and no rows" in error_text
+            ):  # under it stands a row that does not end in what was read
                 message = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
-                line = content.count(b"\n") + 1
-                raise refuse(message, f"line {line:,}", QUOTES) from None
-            if "quotation mark" not in text:
+                line_number = content.count(b"\n") + 1
+                raise refuse(message, f"line {line_number:,}", QUOTES_REMEDY) from None
+            if "quotation mark" not in error_text:
                 raise
-    raise first or refuse("the first line is too long", "line 1", "Is this a table in text form?")
+    raise first_error or refuse("the first line is too long", "line 1", "Is this a table in text form?")
 
 
 def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
@@ -177,18 +183,18 @@ def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
 
     A line end is outside if an even number of quotation marks precedes it.
     """
-    comment_bytes = len(_COMMENTS.match(content).group())  # type: ignore[union-attr]  # marks in comments open nothing
-    codes = np.frombuffer(content, np.uint8)
-    ends = np.flatnonzero(codes == ord("\n"))
+    num_comment_bytes = len(_COMMENTS_PATTERN.match(content).group())  # type: ignore[union-attr]  # marks in comments open nothing
+    byte_codes = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(byte_codes == ord("\n"))
     if not ends.size:
-        ends = np.flatnonzero(codes == ord("\r"))  # lines may end in carriage returns alone
-    marks = codes == ord('"')
-    marks[:comment_bytes] = False
-    outside = ends[np.cumsum(marks)[ends] % 2 == 0]
+        ends = np.flatnonzero(byte_codes == ord("\r"))  # lines may end in carriage returns alone
+    is_mark = byte_codes == ord('"')
+    is_mark[:num_comment_bytes] = False
+    ends_outside = ends[np.cumsum(is_mark)[ends] % 2 == 0]
     if max_lines is not None:
-        outside = outside[outside >= comment_bytes][: max_lines + 1]
-    width = _measure_character(content)
-    return (int(outside[-1]) // width + 1) * width if outside.any() else 0
+        ends_outside = ends_outside[ends_outside >= num_comment_bytes][: max_lines + 1]
+    character_bytes = _measure_character(content)
+    return (int(ends_outside[-1]) // character_bytes + 1) * character_bytes if ends_outside.any() else 0
 
 
 def _measure_character(content: bytes) -> int:
@@ -200,62 +206,65 @@ def _measure_character(content: bytes) -> int:
 
 def _cut_rows(table: Table) -> Table:
     """Return the table cut to `HEAD_ROWS` rows, without notes on rows, which are written when all have been read."""
-    of_rows = ("blank row", "fewer fields", "several lines")
-    notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
+    row_note_words = ("blank row", "fewer fields", "several lines")
+    notes = tuple(note for note in table.notes if not any(words in note for words in row_note_words))
     return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
 
 
 def describe_parquet(
-    path: formats.File, name: str, small_cells: int, header_only: bool = False
+    path: formats.File, name: str, max_cells: int, reads_header_only: bool = False
 ) -> tuple[Relation, Table]:
-    """Return the relation of a Parquet file with its first rows, or all rows if it has at most ``small_cells`` cells.
+    """Return the relation of a Parquet file with its first rows, or all rows if it has at most ``max_cells`` cells.
 
-    With ``header_only``, one dummy row stands in place of all rows, and nothing depends on these.
+    With ``reads_header_only``, one dummy row stands in place of all rows, and nothing depends on these.
     """
     import duckdb
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    damaged = refuse("the Parquet file is damaged or cut off", remedy="Copy or export it again")
+    damaged_error = refuse("the Parquet file is damaged or cut off", remedy="Copy or export it again")
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             schema, num_rows = file.schema_arrow, file.metadata.num_rows
-            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+            row_groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
-        raise damaged from None
+        raise damaged_error from None
     columns = tuple(map(str, schema.names))
     if not columns:
         raise refuse("the Parquet file has no columns", remedy="Choose another file")
     refuse_many_columns(len(columns))
     # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
     max_bytes = formats.MAX_LINE_BYTES
-    is_large = any(group.total_byte_size > max_bytes * group.num_rows + _GROUP_BYTES for group in groups)
-    if is_large and not header_only:
+    is_large = any(group.total_byte_size > max_bytes * group.num_rows + _GROUP_BYTES for group in row_groups)
+    if is_large and not reads_header_only:
         raise refuse(f"rows have more than {max_bytes:,} bytes", remedy="Leave out long texts and pictures")
-    is_small = not header_only and num_rows * len(columns) <= small_cells
+    is_small = not reads_header_only and num_rows * len(columns) <= max_cells
     with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
-        safe = path if workspace is None else safe_path(path, workspace)
+        safe_file = path if workspace is None else find_safe_path(path, workspace)
         try:
-            with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
-                described = duck.rows(f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}")
-                types = tuple(str(row[1]) for row in described)
-                relation = Relation(safe, name, FileKind.PARQUET, columns, types=types)
+            with closing(Duck([safe_file], None if workspace is None else workspace.folder)) as duck:
+                type_rows = duck.fetch_rows(
+                    f"DESCRIBE SELECT * FROM {write_parquet_scan(safe_file, len(columns))}"
+                )
+                types = tuple(str(row[1]) for row in type_rows)
+                relation = Relation(safe_file, name, FileKind.PARQUET, columns, types=types)
                 # DuckDB writes the cells as text, so that they look as they will be counted.
-                as_texts = replace(relation, text_columns=frozenset(columns))
+                text_relation = replace(relation, text_columns=frozenset(columns))
                 cells: pd.DataFrame | list[list[str]] = [["0"] * len(columns)]
-                if not header_only:
-                    cells = read_cells(duck, as_texts, num_rows if is_small else HEAD_ROWS)
+                if not reads_header_only:
+                    cells = read_cells(duck, text_relation, num_rows if is_small else HEAD_ROWS)
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
-                raise refuse("the Parquet file is encrypted", remedy=formats.NOT_ENCRYPTED) from None
-            raise damaged from None
+                raise refuse("the Parquet file is encrypted", remedy=formats.DECRYPT_REMEDY) from None
+            raise damaged_error from None
     table = build_table(columns, cells, np.arange(len(cells) + 1, dtype=np.int64), name, "row")
     times = find_times(table.columns, schema.types) | find_times(table.columns, types)
     notes = table.notes
     # DuckDB reads these as floating-point numbers.
-    if rounded := [f.name for f in schema if pa.types.is_decimal256(f.type) and f.type.precision > 38]:
-        subject = f"Column {shorten(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
-        notes = (f"{subject}: only the first 15 count.", *notes)
+    rounded_columns = [f.name for f in schema if pa.types.is_decimal256(f.type) and f.type.precision > 38]
+    if rounded_columns:
+        subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
+        notes = (f"{subject_text} may hold more than 38 digits: only the first 15 count.", *notes)
     table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=times, notes=notes)
     if is_small:
         return Relation.of_table(table), table

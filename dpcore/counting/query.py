@@ -1,7 +1,7 @@
 """The group-by, written once with Ibis: the same expressions run in DuckDB, Spark, PostgreSQL ...
 
-`events` reduces a table to user, task and value; every other function reduces that further. No query is run here.
-Column names of the results are fixed, so that one place reads the results.
+`select_events` reduces a table to user, task and value; every other function reduces that further. No query is run
+here. Column names of the results are fixed, so that one place reads the results.
 
 The expressions use only features on which all engines agree: NaN is tested by a function and never compared (in some
 engines it equals itself, and DuckDB drops a comparison that a Parquet file's statistics, which exclude NaN, decide),
@@ -21,16 +21,16 @@ from dpcore.dataset import Contribution
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
-Make = TypeVar("Make", bound=Callable[..., "Table"])
+QueryBuilder = TypeVar("QueryBuilder", bound=Callable[..., "Table"])
 BINS_PER_DECADE = 1_000
 """Number of bins per decade of totals: totals in one bin differ by at most 0.24 %, and each bin keeps its mean."""
-FINITE = 1e308
+MAX_FINITE = 1e308
 """Largest magnitude that counts as finite."""
-_BEYOND = 1.5e308
+_BEYOND_FINITE = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit integer in every engine
-WHO = "who_"
+USER_PREFIX = "who_"
 TASK = "task"
-MARK = "mark_"
+MARK_PREFIX = "mark_"
 UNIT_ROUNDING = 1.0 - 1e-12
 """Factor that removes rounding errors of a sum before it is rounded up: 0.1 + 0.2 + 2.7 counts as 3."""
 MAX_SQUARED = 1e100
@@ -52,7 +52,7 @@ def to_sql(expression: Table, dialect: str) -> str:
                 node.parent = None
 
 
-def _cached(make: Make) -> Make:
+def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
     """Return a function that builds a query with a cache for expressions over unbound tables, such as DuckDB's here.
 
     Building one takes 5 ms, as long as DuckDB needs to run it on a small table. The columns of these tables are called
@@ -60,13 +60,13 @@ def _cached(make: Make) -> Make:
     """
 
     @functools.lru_cache(maxsize=500)
-    def make_from_operations(*arguments: Any, **options: Any) -> Any:
+    def build_from_operations(*arguments: Any, **options: Any) -> Any:
         """Build the expression from operations in place of expressions; cached, as operations can be compared."""
         expressions = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
-        return make(*expressions, **options)
+        return build(*expressions, **options)
 
-    @functools.wraps(make)
-    def cached(*arguments: Any, **options: Any) -> Any:
+    @functools.wraps(build)
+    def build_cached(*arguments: Any, **options: Any) -> Any:
         """Build the expression, from the cache if all its tables are unbound."""
         from ibis.expr.operations import Node, PhysicalTable, UnboundTable
 
@@ -74,10 +74,10 @@ def _cached(make: Make) -> Make:
         operations = [a.op() if hasattr(a, "op") else a for a in arguments]
         tables = [leaf for op in operations if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
         if all(isinstance(table, UnboundTable) for table in tables):
-            return make_from_operations(*operations, **options)
-        return make(*arguments, **options)
+            return build_from_operations(*operations, **options)
+        return build(*arguments, **options)
 
-    return cast(Make, cached)
+    return cast(QueryBuilder, build_cached)
 
 
 def strip_text(column: Value) -> Value:
@@ -85,8 +85,8 @@ def strip_text(column: Value) -> Value:
     return column.strip().nullif("")
 
 
-@_cached
-def events(
+@_cache_expressions
+def select_events(
     table: Table,
     roles: Roles,
     value: Value | None = None,
@@ -110,18 +110,28 @@ def events(
     """
     import ibis
 
-    unit = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit])
-    unit = unit or [ibis.row_number()]
-    columns: dict[str, Any] = {f"{WHO}{index}": column for index, column in enumerate(unit)}
-    columns |= {name: table[name] for name in further_columns}
-    tasks = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.groups])
-    columns |= {f"{TASK}_{index}" if index else TASK: column for index, column in enumerate(tasks)}
+    user_expressions = _blank_all_or_none(
+        [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+    )
+    user_expressions = user_expressions or [ibis.row_number()]
+    columns_by_name: dict[str, Any] = {
+        f"{USER_PREFIX}{index}": column for index, column in enumerate(user_expressions)
+    }
+    columns_by_name |= {name: table[name] for name in further_columns}
+    task_expressions = _blank_all_or_none(
+        [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
+    )
+    columns_by_name |= {
+        f"{TASK}_{index}" if index else TASK: column for index, column in enumerate(task_expressions)
+    }
     if roles.value is not None:
-        columns["value"] = value if value is not None else finite_or_beyond(table[roles.value], has_nan)
-    return table.select(**columns)
+        columns_by_name["value"] = (
+            value if value is not None else replace_infinite(table[roles.value], has_nan)
+        )
+    return table.select(**columns_by_name)
 
 
-def _all_or_none(columns: list[Value]) -> list[Value]:
+def _blank_all_or_none(columns: list[Value]) -> list[Value]:
     """Return columns that name something together, with null in all of them if one is null."""
     if len(columns) < 2:
         return columns
@@ -131,14 +141,14 @@ def _all_or_none(columns: list[Value]) -> list[Value]:
     return [missing.ifelse(column.nullif(column), column) for column in columns]
 
 
-def finite_or_beyond(column: Value, has_nan: bool) -> Value:
+def replace_infinite(column: Value, has_nan: bool) -> Value:
     """Return the column with one number for all values that are not finite, so that one comparison detects them."""
     number = column.cast("float64")
-    beyond = number < -FINITE
-    return (number.isnan() | beyond if has_nan else beyond).ifelse(_BEYOND, number)
+    beyond = number < -MAX_FINITE
+    return (number.isnan() | beyond if has_nan else beyond).ifelse(_BEYOND_FINITE, number)
 
 
-def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
+def _null_blanks(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
     """Return the column stripped if it is text, or with null in place of NaN if it has floats; else unchanged."""
     column_type = column.type()
     if column_type.is_string():
@@ -149,69 +159,71 @@ def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]
     return column
 
 
-def who_columns(rows: Table) -> tuple[str, ...]:
-    """Return the columns of `events` that identify the user."""
-    return tuple(column for column in rows.columns if column.startswith(WHO))
+def list_user_columns(rows: Table) -> tuple[str, ...]:
+    """Return the columns of `select_events` that identify the user."""
+    return tuple(column for column in rows.columns if column.startswith(USER_PREFIX))
 
 
-def task_columns(rows: Table) -> tuple[str, ...]:
-    """Return the columns of `events` that name a task."""
+def list_task_columns(rows: Table) -> tuple[str, ...]:
+    """Return the columns of `select_events` that name a task."""
     return tuple(column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_"))
 
 
-def text_columns(rows: Table) -> tuple[str, ...]:
-    """Return the text columns of `events` that identify the user."""
-    return tuple(column for column in who_columns(rows) if rows[column].type().is_string())
+def list_text_columns(rows: Table) -> tuple[str, ...]:
+    """Return the text columns of `select_events` that identify the user."""
+    return tuple(column for column in list_user_columns(rows) if rows[column].type().is_string())
 
 
-@_cached
+@_cache_expressions
 def select_counted(rows: Table, missing: MissingUsers) -> Table:
     """Select the rows that count: all, or only those that name a user."""
     if missing is MissingUsers.ONE_USER:
         return rows
-    return rows.filter(rows[who_columns(rows)[0]].notnull())
+    return rows.filter(rows[list_user_columns(rows)[0]].notnull())
 
 
-@_cached
-def survey(rows: Table, missing: MissingUsers, is_integer: bool = False) -> Table:
+@_cache_expressions
+def count_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> Table:
     """Count all rows and the rows with each kind of odd cell, in one row of results.
 
     Args:
-        rows: Result of `events`.
+        rows: Result of `select_events`.
         missing: Treatment of rows that name no user.
         is_integer: True if the value must be an integer.
     """
     aggregates: dict[str, Any] = {"rows": rows.count()}
-    aggregates |= {name: _count_true(mask) for name, mask in odd_cells(rows, missing, is_integer).items()}
+    aggregates |= {
+        name: _count_true(mask) for name, mask in mask_odd_cells(rows, missing, is_integer).items()
+    }
     return rows.aggregate(**aggregates)
 
 
-def odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
+def mask_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
     """Return a mask of rows by kind of cell: those that are left out or refused, and negative values and zeros."""
     import ibis
 
-    nobody: Any = rows[who_columns(rows)[0]].isnull()
-    counts = nobody | ~nobody if missing is MissingUsers.ONE_USER else ~nobody
-    kinds: dict[str, Value] = {"nobody": nobody}
+    is_unnamed: Any = rows[list_user_columns(rows)[0]].isnull()
+    is_counted = is_unnamed | ~is_unnamed if missing is MissingUsers.ONE_USER else ~is_unnamed
+    masks_by_kind: dict[str, Value] = {"nobody": is_unnamed}
     if "task" in rows.columns:
-        kinds["no_task"] = counts & rows["task"].isnull()
+        masks_by_kind["no_task"] = is_counted & rows["task"].isnull()
     if "value" not in rows.columns:
-        return kinds
+        return masks_by_kind
     value = rows["value"]
-    finite = counts & value.between(-FINITE, FINITE)
-    kinds |= {
-        "blank": counts & value.isnull(),
-        "not_finite": counts & value.notnull() & (value > FINITE),
-        "text": counts & value.notnull() & (value < -FINITE),
-        "negative": finite & (value < 0),
+    is_finite = is_counted & value.between(-MAX_FINITE, MAX_FINITE)
+    masks_by_kind |= {
+        "blank": is_counted & value.isnull(),
+        "not_finite": is_counted & value.notnull() & (value > MAX_FINITE),
+        "text": is_counted & value.notnull() & (value < -MAX_FINITE),
+        "negative": is_finite & (value < 0),
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
         size = ibis.least(value, float(_TOO_LARGE))
-        kinds["broken"] = finite & (value >= 0) & (size != size.floor())
-        kinds["large"] = finite & (value > MAX_SIZE)
-        kinds["zero"] = counts & (value == 0)
-    return kinds
+        masks_by_kind["broken"] = is_finite & (value >= 0) & (size != size.floor())
+        masks_by_kind["large"] = is_finite & (value > MAX_SIZE)
+        masks_by_kind["zero"] = is_counted & (value == 0)
+    return masks_by_kind
 
 
 def _count_true(mask: Any) -> Any:
@@ -219,9 +231,9 @@ def _count_true(mask: Any) -> Any:
     return mask.ifelse(1, 0).sum().cast("int64")
 
 
-def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
+def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
     """Count the counted rows that are exact copies of another one, as one row (``copies``)."""
-    rows = table.select(**{column: _blank_is_null(table[column], has_nan, strip_text) for column in columns})
+    rows = table.select(**{column: _null_blanks(table[column], has_nan, strip_text) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
     groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
@@ -229,84 +241,98 @@ def copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) ->
     return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))
 
 
-def placeholders(rows: Table, names: Sequence[str]) -> Table:
+def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
     """Count the rows of users with these names, such as NA, as one row (``placeholders``)."""
-    return rows.aggregate(placeholders=rows[who_columns(rows)[0]].isin(names).sum())
+    return rows.aggregate(placeholders=rows[list_user_columns(rows)[0]].isin(names).sum())
 
 
-@_cached
-def pairs(rows: Table) -> Table:
+@_cache_expressions
+def select_pairs(rows: Table) -> Table:
     """Select the distinct pairs of user and task; rows without a task have none."""
-    return rows.filter(rows["task"].notnull()).select(*who_columns(rows), *task_columns(rows)).distinct()
+    return (
+        rows.filter(rows["task"].notnull())
+        .select(*list_user_columns(rows), *list_task_columns(rows))
+        .distinct()
+    )
 
 
-@_cached
-def per_user(rows: Table, contribution: Contribution) -> Table:
+@_cache_expressions
+def count_per_user(rows: Table, contribution: Contribution) -> Table:
     """Count contributions per user: rows with ``size``, an integer, and ``total`` if totals are counted.
 
     The user whose columns are null represents the rows that name no user.
     """
-    who = who_columns(rows)
+    user_columns = list_user_columns(rows)
     if contribution is Contribution.DISTINCT_TASKS:
-        distinct = pairs(rows)
-        return distinct.group_by(who).aggregate(size=distinct.count().cast("int64"))
+        distinct_pairs = select_pairs(rows)
+        return distinct_pairs.group_by(user_columns).aggregate(size=distinct_pairs.count().cast("int64"))
     if contribution is Contribution.ROWS:
-        return rows.group_by(who).aggregate(size=rows.count().cast("int64"))
-    totals = totals_per_user(rows)
+        return rows.group_by(user_columns).aggregate(size=rows.count().cast("int64"))
+    totals = sum_per_user(rows)
     import ibis
 
     # Rows that name no user form a group, too, with any values: text becomes a number below all others.
     units = ibis.greatest(ibis.least(totals["total"], float(_TOO_LARGE)), 0.0)
     # Integers stay unchanged: removing a rounding error would reduce 1e12 by one.
-    up = (units * UNIT_ROUNDING).ceil().cast("int64")
-    return totals.mutate(size=(units == units.floor()).ifelse(units.cast("int64"), up))
+    rounded_up = (units * UNIT_ROUNDING).ceil().cast("int64")
+    return totals.mutate(size=(units == units.floor()).ifelse(units.cast("int64"), rounded_up))
 
 
-@_cached
-def totals_per_user(rows: Table) -> Table:
+@_cache_expressions
+def sum_per_user(rows: Table) -> Table:
     """Sum the values of each user: one row per user with ``total``, as float64."""
-    return rows.group_by(who_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
+    return rows.group_by(list_user_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
-@_cached
-def histogram(users: Table, contribution: Contribution) -> Table:
-    """Count the users of each size from `per_user`: rows (``size``, ``nobody``, ``users``).
+@_cache_expressions
+def count_users_by_size(users: Table, contribution: Contribution) -> Table:
+    """Count the users of each size from `count_per_user`: rows (``size``, ``nobody``, ``users``).
 
     ``nobody`` marks the row of unnamed users. If totals are counted, ``broken`` is the number of rounded totals. Every
-    further column of the users (`MARK`) is summed.
+    further column of the users (`MARK_PREFIX`) is summed.
     """
-    marked = users.mutate(nobody=users[who_columns(users)[0]].isnull())
-    aggregates: dict[str, Any] = {"users": marked.count().cast("int64")}
+    marked_users = users.mutate(nobody=users[list_user_columns(users)[0]].isnull())
+    aggregates: dict[str, Any] = {"users": marked_users.count().cast("int64")}
     if contribution is Contribution.TOTAL:
-        aggregates["broken"] = _count_true(marked["size"].cast("float64") > marked["total"] / UNIT_ROUNDING)
-    marks = [column for column in users.columns if column.startswith(MARK)]
-    aggregates |= {mark.removeprefix(MARK): marked[mark].sum().cast("int64") for mark in marks}
-    return marked.group_by("size", "nobody").aggregate(**aggregates)
+        aggregates["broken"] = _count_true(
+            marked_users["size"].cast("float64") > marked_users["total"] / UNIT_ROUNDING
+        )
+    mark_columns = [column for column in users.columns if column.startswith(MARK_PREFIX)]
+    aggregates |= {
+        mark.removeprefix(MARK_PREFIX): marked_users[mark].sum().cast("int64") for mark in mark_columns
+    }
+    return marked_users.group_by("size", "nobody").aggregate(**aggregates)
 
 
-@_cached
-def binned_totals(rows: Table) -> Table:
+@_cache_expressions
+def bin_totals(rows: Table) -> Table:
     """Count users by total in bins of equal ratio, with a bin for zeros: rows (``bin``, ``users``, ``mean``)."""
     import ibis
 
-    totals = totals_per_user(rows)
+    totals = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    bins = (ibis.least(totals["total"], _BEYOND).nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
+    bins = (
+        (ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10() * BINS_PER_DECADE)
+        .round()
+        .cast("int64")
+    )
     binned = totals.mutate(bin=bins)
     mean = binned["total"].mean().cast("float64")
     return binned.group_by("bin").aggregate(users=binned.count().cast("int64"), mean=mean)
 
 
-@_cached
-def task_sizes(rows: Table) -> Table:
+@_cache_expressions
+def count_task_sizes(rows: Table) -> Table:
     """Count the tasks with each number of distinct users, without names: rows (``users``, ``tasks``)."""
-    distinct = pairs(rows)
-    sizes = distinct.group_by(task_columns(rows)).aggregate(users=distinct.count().cast("int64"))
+    distinct_pairs = select_pairs(rows)
+    sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(
+        users=distinct_pairs.count().cast("int64")
+    )
     return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
 
 
-@_cached
-def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
+@_cache_expressions
+def number_cells(rows: Table, columns: Sequence[str], order: str = "") -> Table:
     """Select the distinct cells of columns with a ``code`` from 1; cells with null in the first column have none.
 
     If a column numbers the rows (``order``), codes follow it; otherwise their order is arbitrary.
@@ -316,93 +342,95 @@ def numbered(rows: Table, columns: Sequence[str], order: str = "") -> Table:
     named_rows = rows.filter(rows[columns[0]].notnull())
     if not order:
         return named_rows.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
-    first = named_rows.group_by(list(columns)).aggregate(first=named_rows[order].min())
-    return first.mutate(code=ibis.row_number().over(order_by=first["first"]) + 1).drop("first")
+    first_rows = named_rows.group_by(list(columns)).aggregate(first=named_rows[order].min())
+    return first_rows.mutate(code=ibis.row_number().over(order_by=first_rows["first"]) + 1).drop("first")
 
 
-@_cached
-def coded_values(rows: Table, users: Table, tasks: Table | None, order: str = "") -> Table:
-    """Select ``user``, ``value``, ``task`` and ``order`` of all rows, with users and tasks as codes (`numbered`).
+@_cache_expressions
+def code_values(rows: Table, users: Table, tasks: Table | None, order: str = "") -> Table:
+    """Select ``user``, ``value``, ``task`` and ``order`` of all rows, with users and tasks as codes (`number_cells`).
 
     Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
     """
     order_columns = [order] if order else []
-    coded = rows.left_join(users.rename(user="code"), who_columns(rows))
-    selected = {"user": _code(coded["user"].fill_null(0)), "value": coded["value"]}
+    coded = rows.left_join(users.rename(user="code"), list_user_columns(rows))
+    selected = {"user": _shrink_codes(coded["user"].fill_null(0)), "value": coded["value"]}
     if tasks is not None:
-        coded = coded.select(*task_columns(rows), *order_columns, **selected)
-        coded = coded.left_join(tasks.rename(number="code"), task_columns(rows))
-        selected = {"user": coded["user"], "value": coded["value"], "task": _code(coded["number"])}
+        coded = coded.select(*list_task_columns(rows), *order_columns, **selected)
+        coded = coded.left_join(tasks.rename(number="code"), list_task_columns(rows))
+        selected = {"user": coded["user"], "value": coded["value"], "task": _shrink_codes(coded["number"])}
     return coded.select(**selected, **({"order": coded[order]} if order else {}))
 
 
-def _code(column: Any) -> Value:
+def _shrink_codes(column: Any) -> Value:
     """Return a column of codes with half the bytes, as there are at most about 20 million users or tasks."""
     code: Value = column.cast("uint32")
     return code
 
 
-def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
-    """Return a table of one row per pair of user and task with its amounts (`coded_pairs`), and the amounts' names."""
+def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
+    """Return a table of one row per pair of user and task with its amounts (`code_pairs`), and the amounts' names."""
     named_rows = rows.filter(rows["task"].notnull())
     aggregates: dict[str, Any] = {"rows": named_rows.count().cast("int64")}
     if "value" in rows.columns:
         value = named_rows["value"]
         square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
         aggregates |= {"sums": value.sum().cast("float64"), "squares": square.sum().cast("float64")}
-    pairs = named_rows.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**aggregates)
+    pairs = named_rows.group_by([*list_user_columns(rows), *list_task_columns(rows)]).aggregate(**aggregates)
     return pairs, list(aggregates)
 
 
-@_cached
-def value_range(rows: Table) -> Table:
+@_cache_expressions
+def compute_value_range(rows: Table) -> Table:
     """Compute the range of the values in rows that name a task, as one row (``least``, ``largest``)."""
     named_rows = rows.filter(rows["task"].notnull())
     value = named_rows["value"]
     return named_rows.aggregate(least=value.min().cast("float64"), largest=value.max().cast("float64"))
 
 
-@_cached
-def ranked_pairs(rows: Table) -> Table:
-    """Select rows as `coded_pairs`, with codes from ranks in one query, for engines in which no table is stored.
+@_cache_expressions
+def rank_pairs(rows: Table) -> Table:
+    """Select rows as `code_pairs`, with codes from ranks in one query, for engines in which no table is stored.
 
     Anyone who knows all users can compute their codes, as these are ranks.
     """
     import ibis
 
-    pairs, amount_columns = _amounts_of_pairs(rows)
-    user = ibis.dense_rank().over(order_by=[pairs[column] for column in who_columns(rows)])
-    task = ibis.dense_rank().over(order_by=[pairs[column] for column in task_columns(rows)])
+    pairs, amount_columns = _compute_pair_amounts(rows)
+    user = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
+    task = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
     # Ibis counts ranks from 0.
     return pairs.select(*amount_columns, user=user + 1, task=task + 1)
 
 
-@_cached
-def pair_sizes(rows: Table) -> Table:
+@_cache_expressions
+def count_pair_sizes(rows: Table) -> Table:
     """Count the pairs by groups of the user and rows of the pair: rows (``groups``, ``rows``, ``pairs``)."""
-    pairs, _ = _amounts_of_pairs(rows)
-    sized = pairs.mutate(groups=pairs.count().over(group_by=who_columns(rows)))
+    pairs, _ = _compute_pair_amounts(rows)
+    sized = pairs.mutate(groups=pairs.count().over(group_by=list_user_columns(rows)))
     return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
 
 
-@_cached
-def group_totals(rows: Table) -> Table:
+@_cache_expressions
+def count_group_totals(rows: Table) -> Table:
     """Count the groups by rows and users, without names: rows (``rows``, ``users``, ``groups``)."""
-    pairs, _ = _amounts_of_pairs(rows)
+    pairs, _ = _compute_pair_amounts(rows)
     aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
-    totals = pairs.group_by(task_columns(rows)).aggregate(**aggregates)
+    totals = pairs.group_by(list_task_columns(rows)).aggregate(**aggregates)
     return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
 
 
-@_cached
-def coded_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Select the distinct pairs with the codes of users and tasks (`numbered`): rows (``user``, ``task``, ``rows``).
+@_cache_expressions
+def code_pairs(rows: Table, users: Table, tasks: Table) -> Table:
+    """Select the distinct pairs with codes of users and tasks (`number_cells`): rows (``user``, ``task``, ``rows``).
 
     If there is a value, also its ``sums`` and ``squares``; squares of values beyond `MAX_SQUARED` count as 0.
     """
-    named_by = task_columns(rows)
-    pairs, amount_columns = _amounts_of_pairs(rows)
-    with_users = pairs.left_join(users.rename(user="code"), who_columns(rows))
-    with_users = with_users.select(*named_by, *amount_columns, user=with_users["user"].fill_null(0))
-    coded = with_users.inner_join(tasks.rename(number="code"), named_by)
-    return coded.select(*amount_columns, user=_code(coded["user"]), task=_code(coded["number"]))
+    task_names = list_task_columns(rows)
+    pairs, amount_columns = _compute_pair_amounts(rows)
+    with_users = pairs.left_join(users.rename(user="code"), list_user_columns(rows))
+    with_users = with_users.select(*task_names, *amount_columns, user=with_users["user"].fill_null(0))
+    coded = with_users.inner_join(tasks.rename(number="code"), task_names)
+    return coded.select(
+        *amount_columns, user=_shrink_codes(coded["user"]), task=_shrink_codes(coded["number"])
+    )

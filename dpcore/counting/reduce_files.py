@@ -1,24 +1,35 @@
-"""The reduction of files through DuckDB: first with guessed options, then with corrected ones, in parts if needed."""
+"""The reduction of files through DuckDB to a histogram and further facets, in parts if needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import FULL_DISK, InvalidInput, Problems, refuse
-from dpcore.common.progress import ShouldStop
-from dpcore.common.workspace import Workspace
+from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, relation
-from dpcore.counting.duck import Duck, Steps, StoppedError, in_part, literal, release_memory, sql_of
-from dpcore.counting.reduce import MAX_SIZES, Facets, Reduction, RowPlaces, describe_first, note_copies
-from dpcore.counting.relation import ROW, Relation, clean_sql, comparable_sql, is_padded_sql, strip_padded
-from dpcore.data.column_names import HEADER_AGAIN, REMOVE_HEADER, and_more, shorten
+from dpcore.counting.attempts import FileAttempts
+from dpcore.counting.duck import (
+    Duck,
+    compile_sql,
+    quote_literal,
+    write_part_condition,
+)
+from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
+from dpcore.counting.reduce import MAX_SIZES, Reduction
+from dpcore.counting.relation import (
+    ROW_COLUMN,
+    Relation,
+    clean_sql,
+    is_padded_sql,
+    make_comparable_sql,
+    strip_padded,
+)
+from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
 from dpcore.dataset import Contribution
@@ -26,179 +37,11 @@ from dpcore.dataset import Contribution
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
-PASSES = (1, 7, 61)
-"""Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
-HELD_CELLS = 1_000_000
-"""Largest number of cells for the shared DuckDB in memory, which keeps the memory it took, 100 bytes a cell."""
-NO_NUMBERS, ANOTHER = "the column does not hold numbers", "Choose another column"
-TABLE_LIMIT = 400_000_000
-"""Bytes that DuckDB may use in addition to a table in memory."""
-_ROOM = 1_000_000
-"""Free bytes below which a disk counts as full."""
+NO_NUMBERS, ANOTHER_COLUMN = "the column does not hold numbers", "Choose another column"
 
 
-class FileReduction:
-    """The reduction of files, or of a table in memory, to `Facets`.
-
-    Args:
-        relations: The files, with the same columns in any order.
-        roles: Roles of the columns of events or of a histogram.
-        memory_limit: Bytes that DuckDB may use.
-        should_stop: Called often.
-        steps: Receives the progress.
-        notes: List to which notes for the user are added.
-        counts: True if the value is the number of contributions of a user, who has no other row.
-        copies: True to look for rows that are exact copies of others.
-
-    Attributes:
-        decimals: Columns of numbers, with their decimal mark if it had to be determined.
-        encodings: Encodings that differ from the guess by the beginning of a file, by the index of the file.
-        sizes_repeat: True if a histogram states a size twice.
-    """
-
-    def __init__(
-        self,
-        relations: Sequence[Relation],
-        roles: Roles,
-        memory_limit: int,
-        should_stop: ShouldStop | None,
-        steps: Steps,
-        notes: list[str],
-        *,
-        counts: bool = False,
-        copies: bool = False,
-    ) -> None:
-        self.columns, self.roles, self.notes = relations[0].columns, roles, notes
-        self._steps, self._stop, self._queries = steps, should_stop, steps.total
-        self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies
-        self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
-        table_sizes = [each.table.frame.size for each in relations if each.table is not None]
-        self._in_memory = len(table_sizes) == len(relations)
-        is_small = self._in_memory and sum(table_sizes) <= HELD_CELLS
-        self._workspace = None if is_small else Workspace()
-        if self._in_memory:
-            self._threads = 1  # Sums of a table are then the same each time.
-            self._memory_limit = min(memory_limit, TABLE_LIMIT)  # The table itself takes as much.
-        self._numbers: dict[str, str] = {}
-        self.decimals: dict[str, str] = {}
-        self.encodings: dict[int, str] = {}
-        self.sizes_repeat = False
-        self._types: Mapping[str, Any] = {}
-        self._has_blanks = True
-        self._opened: Duck | None = None
-        # 32 MB where 1 GB may be used, which is the fastest.
-        buffer = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
-        texts = relation.find_mixed_columns(relations)
-        self._relations = [replace(each, buffer=buffer, text_columns=texts) for each in relations]
-        if self._workspace is not None:
-            for index, each in enumerate(self._relations):
-                if each.table is None:
-                    path = relation.safe_path(each.path, self._workspace)
-                    self._relations[index] = replace(each, path=path)
-
-    def reduce(self) -> Facets:
-        """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
-
-        Raises:
-            InvalidInput: The files cannot be counted; all problems at once.
-            StoppedError: Stop was pressed.
-        """
-        with nullcontext() if self._workspace is None else closing(self._workspace):
-            try:
-                return self._mend_and_reduce() if self._in_memory else self._reduce_checked_files()
-            finally:
-                if self._workspace is not None:
-                    release_memory()
-
-    def _reduce_checked_files(self) -> Facets:
-        """Count files, recoded to UTF-8 if needed, while their ends are checked."""
-        for index, each in enumerate(self._relations):
-            if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
-                if not each.encoding.startswith("utf"):
-                    self.notes.append(diagnose.describe_windows_1252(each))
-                self._relations[index] = self._recode(index, each.encoding)
-        with closing(diagnose.TruncationCheck(self._relations, self._stop)) as truncation:
-            self._stop = truncation.should_stop
-            try:
-                facets = self._mend_and_reduce()
-            except (InvalidInput, StoppedError):
-                truncation.verdict()  # A truncated file is the likely cause of other problems.
-                raise
-            truncation.verdict()
-            return facets
-
-    def _mend_and_reduce(self) -> Facets:
-        """Count, again with other options or less memory after each error of DuckDB; refuse files if none helps."""
-        import duckdb
-
-        attempts = 0
-        while attempts < 3 + len(self._relations):
-            num_notes = len(self.notes)
-            try:
-                return self._reduce()
-            except duckdb.OutOfMemoryException as error:
-                del self.notes[num_notes:]
-                self._reduce_memory(error)
-            except duckdb.NotImplementedException:
-                # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
-                del self.notes[num_notes:]
-                self._relations = [replace(each, is_single_threaded=True) for each in self._relations]
-                attempts += 1
-            except duckdb.Error as error:
-                del self.notes[num_notes:]
-                if self._is_disk_full(error):
-                    raise InvalidInput([FULL_DISK]) from None
-                options = self._relations, self._duck, self._recode, self.notes, self._stop
-                self._relations = diagnose.Diagnosis(*options).recover()
-                attempts += 1
-        raise InvalidInput([diagnose.describe_damage(self._relations[0])])
-
-    def _recode(self, index: int, encoding: str) -> Relation:
-        """Write a file as UTF-8 into the temporary folder, and return its relation."""
-        assert self._workspace is not None
-        target = self._workspace.folder / f"utf8-{index}"
-        self.encodings[index] = encoding
-        return diagnose.recode_file(self._relations[index], encoding, target, self._stop, self._steps)
-
-    @contextmanager
-    def _duck(self) -> Iterator[Duck]:
-        """Open DuckDB with the tables in memory, or another connection to it if it is open already."""
-        outer = self._opened
-        files = [each.path for each in self._relations if each.table is None]
-        folder = None if self._workspace is None else self._workspace.folder
-        fresh = outer or Duck(files, folder, self._memory_limit, self._stop, self._steps)
-        with closing(fresh if outer is None else fresh.connect()) as duck:
-            if self._threads:
-                duck.connection.execute(f"SET threads = {self._threads}")
-            for each in self._relations:
-                if each.table is not None:
-                    duck.connection.register(str(each.path), relation.to_arrow_table(each.table))
-            self._opened = duck
-            try:
-                yield duck
-            finally:
-                self._opened = outer
-
-    def _is_disk_full(self, error: Exception) -> bool:
-        """Return True if DuckDB failed because the disk is full, by its message or by the free space."""
-        words = ("max_temp_directory_size", "No space left", "not enough space")
-        has_room = self._workspace is None or self._workspace.has_room(_ROOM)
-        return any(word in str(error) for word in words) or not has_room
-
-    def _reduce_memory(self, error: Exception) -> None:
-        """Reduce the memory of the next attempt: first one thread and small buffers, then fewer users at a time."""
-        self._steps.total = self._steps.done + self._queries
-        if not self._threads:
-            self._threads = 1
-            self._relations = [replace(each, buffer=relation.SMALL_BUFFER) for each in self._relations]
-            return
-        further = [passes for passes in PASSES if passes > self._passes]
-        if not further:
-            if self._is_disk_full(error):
-                raise InvalidInput([FULL_DISK])
-            message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
-            raise refuse(message, remedy="Raise the limit")
-        self._passes = further[0]
+class FileReduction(FileAttempts):
+    """The reduction of files, or of a table in memory, to `Facets`."""
 
     # --- rows and numbers -----------------------------------------------------------------------------------
 
@@ -207,142 +50,167 @@ class FileReduction:
         for index, each in enumerate(self._relations):
             if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
                 self._relations[index] = self._recode(index, each.encoding)
-        texts = [each for each in self._relations if each.is_text]
-        if single_threaded := [each for each in texts if each.is_single_threaded]:
-            diagnose.refuse_open_quotes(single_threaded, self._stop)
-        with self._duck() as duck:
+        text_relations = [each for each in self._relations if each.is_text]
+        if single_threaded_relations := [each for each in text_relations if each.is_single_threaded]:
+            diagnose.refuse_open_quotes(single_threaded_relations, self._should_stop)
+        with self._open_connection() as duck:
             self._open_source(duck)
             roles = relation.rename_roles(self.roles, self.columns)
             if self.roles.kind is TableKind.HISTOGRAM:
                 return self._reduce_sizes(duck, roles)
-            facets = self._reduce_events(duck, duck.table("source"), roles)
-            if len(self.columns) > 2 and not self._counts:
+            facets = self._reduce_events(duck, duck.get_table("source"), roles)
+            if len(self.columns) > 2 and not self._is_count_table:
                 self._note_copies(duck, roles)
         # Reading all of a file once more takes 4 % of the time; it is not needed if no id contains a blank between
         # marks.
-        if texts:
-            diagnose.refuse_reopened_marks(texts, self._stop, self._has_blanks)
+        if text_relations:
+            diagnose.refuse_reopened_marks(text_relations, self._should_stop, self._has_blanks)
         return facets
 
     def _open_source(self, duck: Duck) -> None:
         """Create the view ``source``: all rows as text, and the number columns as numbers."""
         self._create_view(duck, {}, self._in_memory)
         is_histogram = self.roles.kind is TableKind.HISTOGRAM
-        problems, numbers = Problems(), dict[str, str]()
+        problems, number_sqls = Problems(), dict[str, str]()
         for name in [self.roles.size, self.roles.users] if is_histogram else [self.roles.value]:
             if name is None:
                 continue
-            column = f"c{self.columns.index(name)}"
-            if self._types[column].is_string():
-                marks = self._settle_marks(duck, column, name)
-                numbers[column], self.decimals[name] = marks.sql, marks.decimal
-                self.notes += [marks.note] if marks.note else []
+            view_column = f"c{self.columns.index(name)}"
+            if self._types_by_column[view_column].is_string():
+                marks = self._settle_marks(duck, view_column, name)
+                number_sqls[view_column], self.decimal_marks[name] = marks.sql, marks.decimal_mark
+                self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
-            elif self._types[column].is_numeric():
-                numbers[column], self.decimals[name] = column, ""
+            elif self._types_by_column[view_column].is_numeric():
+                number_sqls[view_column], self.decimal_marks[name] = view_column, ""
             else:
-                problems.add(NO_NUMBERS, f"column {shorten(name)}", ANOTHER)
+                problems.add(NO_NUMBERS, f"column {shorten(name)}", ANOTHER_COLUMN)
         problems.raise_if_any()
-        self._create_view(duck, numbers, self._in_memory)
+        self._create_view(duck, number_sqls, self._in_memory)
 
-    def _create_view(self, duck: Duck, numbers: dict[str, str], numbered: bool) -> None:
+    def _create_view(self, duck: Duck, number_sqls: dict[str, str], has_row_numbers: bool) -> None:
         """Create the view ``source`` with columns of numbers, each ``n`` and the column that it is read from."""
-        self._numbers = numbers
-        view = self._write_view(self._relations, numbered)
-        duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {view}")
-        self._types = duck.table("source").schema()
+        self._number_sqls = number_sqls
+        view_sql = self._write_view(self._relations, has_row_numbers)
+        duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {view_sql}")
+        self._types_by_column = duck.get_table("source").schema()
 
-    def _write_view(self, relations: Sequence[Relation], numbered: bool) -> str:
+    def _write_view(self, relations: Sequence[Relation], has_row_numbers: bool) -> str:
         """Return the SQL of all rows of these files, with the number columns added."""
-        union = relation.union(relations, self.columns, self.roles.missing_users, numbered)
-        numbers = "".join(f", {sql} AS n{column}" for column, sql in self._numbers.items())
-        return f"SELECT *{numbers} FROM ({union})" if numbers else union
+        union_sql = relation.write_union(relations, self.columns, self.roles.missing_users, has_row_numbers)
+        numbers_sql = "".join(f", {sql} AS n{column}" for column, sql in self._number_sqls.items())
+        return f"SELECT *{numbers_sql} FROM ({union_sql})" if numbers_sql else union_sql
 
-    def _settle_marks(self, duck: Duck, column: str, name: str) -> Marks:
+    def _settle_marks(self, duck: Duck, view_column: str, column_name: str) -> Marks:
         """Choose the decimal and thousands marks of a text column, and so the SQL of its numbers."""
 
-        def ask(masks: Mapping[str, str]) -> dict[str, bool]:
+        def check_masks(masks: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether any row satisfies each SQL mask."""
-            self._steps.total += 1
-            anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
-            return dict(zip(masks, map(bool, duck.rows(f"SELECT {anywhere} FROM source")[0]), strict=True))
+            self._steps.num_steps += 1
+            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
+            return dict(
+                zip(masks, map(bool, duck.fetch_rows(f"SELECT {anywhere_sql} FROM source")[0]), strict=True)
+            )
 
         delimiters = {each.delimiter for each in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
-        cells = f"trim({column}, {literal(BLANKS)})"
+        cells_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
 
         def find_place(mask: str) -> str:
             """Return the location of the first row that satisfies an SQL mask."""
-            return self._find_marked(mask, 1)[0][0]
+            return self._find_rows_where(mask, 1)[0][0]
 
-        return settle_marks(cells, ask, find_place, name, delimiter, self._counts)
+        return settle_marks(cells_sql, check_masks, find_place, column_name, delimiter, self._is_count_table)
 
     def _find_rows(self, write_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
         """Return the locations and details of the first bad rows, as `diagnose.find_rows`."""
 
-        def view(each: Relation) -> str:
+        def write_view(each: Relation) -> str:
             """Return the SQL of the numbered rows of one file."""
             return self._write_view([each], True)
 
-        return diagnose.find_rows(self._relations, view, self._duck, write_sql, max_rows, self._stop)
+        return diagnose.find_rows(
+            self._relations, write_view, self._open_connection, write_sql, max_rows, self._should_stop
+        )
 
-    def _find_marked(self, mask: str, max_rows: int) -> RowPlaces:
+    def _find_rows_where(self, mask: str, max_rows: int) -> RowPlaces:
         """Return the locations of the first rows for which a mask is true."""
-        return self._find_rows(lambda _: f"SELECT {ROW}, '' AS detail, {mask} AS bad FROM source", max_rows)
+        return self._find_rows(
+            lambda _: f"SELECT {ROW_COLUMN}, '' AS detail, {mask} AS bad FROM source", max_rows
+        )
 
     def _describe_first(self, mask: str, count: int) -> str:
         """Return the location of the first row that satisfies an SQL mask, as the end of a note."""
-        return describe_first(self._find_marked(mask, 1), count)
+        return describe_first(self._find_rows_where(mask, 1), count)
 
     # --- copies ---------------------------------------------------------------------------------------------
 
     def _note_copies(self, duck: Duck, roles: Roles) -> None:
         """Count exact copies of rows and add a note on them, or a note that they were not looked for."""
-        if not (self._in_memory or self._copies):
+        if not (self._in_memory or self._counts_copies):
             note_copies(None, self.notes)
             return
         columns = [f"c{index}" for index in range(len(self.columns))]
-        cells = ", ".join(f"{comparable_sql(column, self._types[column])} AS {column}" for column in columns)
-        rows = f"SELECT {cells} FROM source WHERE {self._counted_sql(columns, roles)}"
-        number = 0
-        self._steps.total += self._passes
-        for pass_index in range(self._passes):
-            condition = in_part(", ".join(roles.privacy_unit), pass_index, self._passes)
-            groups = f"SELECT count(*) AS n FROM ({rows}) WHERE {condition} GROUP BY {', '.join(columns)}"
-            number += duck.rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups})")[0][0]
-        row_places = self._find_repeats(columns, roles, 1) if number and self._in_memory else []
-        note_copies(number, self.notes, row_places)
+        cells_sql = ", ".join(
+            f"{make_comparable_sql(column, self._types_by_column[column])} AS {column}" for column in columns
+        )
+        rows_sql = f"SELECT {cells_sql} FROM source WHERE {self._write_counted_condition(columns, roles)}"
+        num_copies = 0
+        self._steps.num_steps += self._num_passes
+        for pass_index in range(self._num_passes):
+            condition_sql = write_part_condition(", ".join(roles.privacy_unit), pass_index, self._num_passes)
+            groups_sql = (
+                f"SELECT count(*) AS n FROM ({rows_sql}) WHERE {condition_sql} GROUP BY {', '.join(columns)}"
+            )
+            num_copies += duck.fetch_rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})")[0][0]
+        row_places = self._find_repeats(columns, roles, 1) if num_copies and self._in_memory else []
+        note_copies(num_copies, self.notes, row_places)
 
     def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
         """Find the first counted rows that repeat the cells of an earlier row, with the location of that row."""
-        cells = ", ".join(comparable_sql(column, self._types[column]) for column in columns)
-        first = f"min({ROW}) OVER (PARTITION BY {cells})"
-        rows = f"SELECT {ROW}, {first} AS detail FROM source WHERE {self._counted_sql(columns, roles)}"
-        return self._find_rows(lambda _: f"SELECT *, detail < {ROW} AS bad FROM ({rows})", max_rows)
+        cells_sql = ", ".join(
+            make_comparable_sql(column, self._types_by_column[column]) for column in columns
+        )
+        first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
+        condition_sql = self._write_counted_condition(columns, roles)
+        rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
+        return self._find_rows(
+            lambda _: f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})", max_rows
+        )
 
-    def _counted_sql(self, columns: Sequence[str], roles: Roles) -> str:
+    def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        who = [f"{comparable_sql(column, self._types[column])} IS NOT NULL" for column in roles.privacy_unit]
-        as_one = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(who)
-        return "true" if as_one or not who else " AND ".join(who)
+        condition_sqls = [
+            f"{make_comparable_sql(column, self._types_by_column[column])} IS NOT NULL"
+            for column in roles.privacy_unit
+        ]
+        counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
+        return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
 
     # --- events ---------------------------------------------------------------------------------------------
 
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter, else with cleaned cells."""
-        who_alone = self.roles.value is None and self.roles.task is None
-        if who_alone and self._passes == 1 and (facets := self._reduce_in_one_pass(duck, table, roles)):
+        has_users_alone = self.roles.value is None and self.roles.task is None
+        if (
+            has_users_alone
+            and self._num_passes == 1
+            and (facets := self._reduce_in_one_pass(duck, table, roles))
+        ):
             return facets
-        value = self._value_column(table, roles.value)
-        rows = self._events(table, roles, value, strip_padded)
+        value = self._find_value_column(table, roles.value)
+        rows = self._select_events(table, roles, value, strip_padded)
         # The few columns are stored if reading them again would cost more.
-        read_again = not who_alone or self._passes > 1
-        if read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
-            rows = duck.keep("rows", rows)
-        header_condition = self._header_condition(rows)
-        if header_condition and duck.rows(f"SELECT bool_or({header_condition}) FROM ({sql_of(rows)})")[0][0]:
+        is_read_again = not has_users_alone or self._num_passes > 1
+        if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
+            rows = duck.store_table("rows", rows)
+        header_condition = self._write_header_condition(rows)
+        if (
+            header_condition
+            and duck.fetch_rows(f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})")[0][0]
+        ):
             self._refuse_second_headers(duck)
-        return self._reduction(duck, rows, roles, value).reduce()
+        return self._build_reduction(duck, rows, roles, value).reduce()
 
     def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
         """Count users in one pass if there is only a user column; return None if some cells need cleaning.
@@ -352,88 +220,115 @@ class FileReduction:
         of them takes 14 % longer than grouping numbers; a cast with a proof that no two texts are one number takes
         about 30 %.
         """
-        rows = self._events(table, roles, None, lambda column: column)
-        if not (texts := query.text_columns(rows)):
+        rows = self._select_events(table, roles, None, lambda column: column)
+        if not (text_columns := query.list_text_columns(rows)):
             return None
-        reduction = self._reduction(duck, rows, roles, None)
-        strange = [*filter(None, [self._header_condition(rows)]), *map(is_padded_sql, texts)]
-        blanks = [f"contains({text}, ' ')" for text in texts]
-        counts = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
-        odd, spaced = (bool(np.nansum(np.asarray(counts[name], np.float64))) for name in ("odd", "blanks"))
-        if odd:
-            self._steps.total += 1
+        reduction = self._build_reduction(duck, rows, roles, None)
+        odd_conditions = [
+            *filter(None, [self._write_header_condition(rows)]),
+            *map(is_padded_sql, text_columns),
+        ]
+        blank_conditions = [f"contains({text}, ' ')" for text in text_columns]
+        histogram_columns = reduction.count_users(
+            odd=" OR ".join(odd_conditions), blanks=" OR ".join(blank_conditions)
+        )
+        has_odd, has_blanks = (
+            bool(np.nansum(np.asarray(histogram_columns[name], np.float64))) for name in ("odd", "blanks")
+        )
+        if has_odd:
+            self._steps.num_steps += 1
             return None
-        reduction.histogram, self._has_blanks = counts, spaced
+        reduction.histogram_columns, self._has_blanks = histogram_columns, has_blanks
         return reduction.reduce()
 
-    def _header_condition(self, rows: Table) -> str:
+    def _write_header_condition(self, rows: Table) -> str:
         """Return the SQL condition that a user is called like the column, as in joined files; empty if it cannot be."""
         may_be_joined = any(each.is_text and len(each.columns) > 1 for each in self._relations)
-        if not (may_be_joined and query.text_columns(rows)):
+        if not (may_be_joined and query.list_text_columns(rows)):
             return ""
-        who, name = f"{query.WHO}0", self.roles.user or ""
+        user_column, column_name = f"{query.USER_PREFIX}0", self.roles.user or ""
         # Cleaning every cell would take longer than counting, so the last word of the name is searched first.
-        return f"(contains({who}, {literal(name.split()[-1])}) AND {clean_sql(who)} = {literal(name)})"
+        has_word_sql = f"contains({user_column}, {quote_literal(column_name.split()[-1])})"
+        return f"({has_word_sql} AND {clean_sql(user_column)} = {quote_literal(column_name)})"
 
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
-        self._steps.total += 1
-        names = enumerate(self.columns)
-        condition = " AND ".join(f"{clean_sql(f'c{index}')} = {literal(name)}" for index, name in names)
-        if number := duck.rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
-            message, location = HEADER_AGAIN + and_more(number - 1), self._find_marked(condition, 1)[0][0]
-            raise refuse(message, location, REMOVE_HEADER)
+        self._steps.num_steps += 1
+        indexed_columns = enumerate(self.columns)
+        condition_sql = " AND ".join(
+            f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns
+        )
+        if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
+            message, location = (
+                HEADER_AGAIN_MESSAGE + and_more(num_headers - 1),
+                self._find_rows_where(condition_sql, 1)[0][0],
+            )
+            raise refuse(message, location, REMOVE_HEADER_REMEDY)
 
-    def _events(self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]) -> Table:
-        """Return `query.events` of the table, with the number of the row if the files are in memory."""
-        also = (ROW,) if self._in_memory else ()
-        return query.events(table, roles, value, has_nan=True, strip=strip, further_columns=also)
+    def _select_events(
+        self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]
+    ) -> Table:
+        """Return `query.select_events` of the table, with the number of the row if the files are in memory."""
+        further_columns = (ROW_COLUMN,) if self._in_memory else ()
+        return query.select_events(
+            table, roles, value, has_nan=True, strip=strip, further_columns=further_columns
+        )
 
-    def _value_column(self, table: Table, column: str | None) -> Value | None:
+    def _find_value_column(self, table: Table, view_column: str | None) -> Value | None:
         """Return the numeric column of the view for a column; None for None."""
-        if column is None:
+        if view_column is None:
             return None
-        number = table[f"n{column}"]
-        return query.finite_or_beyond(number, has_nan=True) if self._numbers[column] == column else number
+        number = table[f"n{view_column}"]
+        return (
+            query.replace_infinite(number, has_nan=True)
+            if self._number_sqls[view_column] == view_column
+            else number
+        )
 
-    def _reduction(
+    def _build_reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None, message_roles: Roles | None = None
     ) -> Reduction:
         """Build the reduction of rows to facets, and add its queries to the progress."""
         import ibis
 
-        in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
-        self._steps.total += in_parts * (self._passes - 1)
+        num_queries_in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
+        self._steps.num_steps += num_queries_in_parts * (self._num_passes - 1)
 
         def find_places(cell_kind: str, max_rows: int) -> RowPlaces:
             """Return the locations and contents of the first rows with cells of a kind."""
-            self._steps.total += 1
+            self._steps.num_steps += 1
             if cell_kind == "again":
                 return self._find_repeats(roles.privacy_unit, roles, max_rows)
             if cell_kind == "nul":
-                cells = [f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit]
-                return self._find_marked(" OR ".join(cells), max_rows)
+                nul_conditions = [f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit]
+                return self._find_rows_where(" OR ".join(nul_conditions), max_rows)
 
             def write_sql(connection: Duck) -> str:
                 """Return the SQL of all rows with their number, a flag for cells of the kind, and the cell to show."""
-                table = connection.table("source")
-                number = None if value is None else self._value_column(table, roles.value)
+                table = connection.get_table("source")
+                value_column = None if value is None else self._find_value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
-                events = query.events(
-                    table.mutate(cell=cell), roles, number, has_nan=True, strip=strip_padded,
-                    further_columns=(ROW, "cell"),
+                events = query.select_events(
+                    table.mutate(cell=cell), roles, value_column, has_nan=True, strip=strip_padded,
+                    further_columns=(ROW_COLUMN, "cell"),
                 )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                shown = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
-                detail = events[shown[cell_kind]] if cell_kind in shown else ibis.literal("")
-                bad = query.odd_cells(events, roles.missing_users, self._counts)[cell_kind]
-                return sql_of(events.select(ROW, bad=bad, detail=detail))
+                shown_columns = {
+                    "not_finite": "cell",
+                    "negative": "value",
+                    "broken": "value",
+                    "large": "value",
+                }
+                detail = events[shown_columns[cell_kind]] if cell_kind in shown_columns else ibis.literal("")
+                is_bad = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
+                return compile_sql(events.select(ROW_COLUMN, bad=is_bad, detail=detail))
 
             return self._find_rows(write_sql, max_rows)
 
         return Reduction(
-            rows, message_roles or self.roles, self.columns, duck.run, duck, find_places,
-            notes=self.notes, counts=self._counts, num_passes=self._passes, order=ROW if self._in_memory else "",
+            rows, message_roles or self.roles, self.columns, duck.fetch_expression, duck, find_places,
+            notes=self.notes, is_count_table=self._is_count_table, num_passes=self._num_passes,
+            order_column=ROW_COLUMN if self._in_memory else "",
         )  # fmt: skip
 
     # --- a histogram, which is counted already ------------------------------------------------------------
@@ -443,36 +338,42 @@ class FileReduction:
         size, users = f"n{roles.size}", f"n{roles.users}"
         size_name, users_name = shorten(self.roles.size or ""), shorten(self.roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.
-        order = [ROW] if self._in_memory else []
-        table = duck.keep("sizes", duck.table("source").select(size, users, *order))
+        order_columns = [ROW_COLUMN] if self._in_memory else []
+        table = duck.store_table("sizes", duck.get_table("source").select(size, users, *order_columns))
         with Problems() as problems:
             for role in ("size", "users"):
-                its = Roles(TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL)
-                value = self._value_column(table, its.value)
-                events = self._events(table, its, value, strip_padded)
-                message_roles = replace(its, value=getattr(self.roles, role))
-                reduction = self._reduction(duck, events, its, value, message_roles)
-                reduction.remedy = "It must be a whole number; if it is not one, choose another column"
+                role_as_events = Roles(
+                    TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL
+                )
+                value = self._find_value_column(table, role_as_events.value)
+                events = self._select_events(table, role_as_events, value, strip_padded)
+                message_roles = replace(role_as_events, value=getattr(self.roles, role))
+                reduction = self._build_reduction(duck, events, role_as_events, value, message_roles)
+                reduction.remedy_text = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
-        fits = f"{size} > 0 AND {users} > 0"
-        sums = f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits}"
-        columns = duck.columns(f"{sums} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
+        fits_sql = f"{size} > 0 AND {users} > 0"
+        sums_sql = (
+            f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits_sql}"
+        )
+        columns = duck.fetch_columns(f"{sums_sql} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
         if columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
-            raise refuse(message, f"column {size_name}", f"{ANOTHER}, or a larger unit")
-        zero = f"({size} = 0 OR {users} = 0)"
-        if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {zero}")[0][0]:
-            rows = wording.counted(
-                count, "row of size 0 or without users was", "rows of size 0 or without users were"
+            raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
+        zero_sql = f"({size} = 0 OR {users} = 0)"
+        if num_zero := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
+            rows_text = wording.counted(
+                num_zero, "row of size 0 or without users was", "rows of size 0 or without users were"
             )
-            self.notes.append(f"{rows} left out{self._describe_first(zero, count)}.")
+            self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero)}.")
         if not columns["size"].size:
             location = f"columns {size_name} and {users_name}"
-            raise refuse("no row has a size above 0 that anybody has", location, ANOTHER)
+            raise refuse("no row has a size above 0 that anybody has", location, ANOTHER_COLUMN)
         if num_repeats := int(columns["rows"].sum()) - columns["rows"].size:
-            self.sizes_repeat = True
-            repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
-            earlier = f"min({ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
-            first = self._describe_first(f"{fits} AND {ROW} > {earlier}", 2)
-            self.notes.append(f"{repeat} a size that stood before{first}; their users were added up.")
+            self.has_repeated_sizes = True
+            repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
+            earlier_sql = f"min({ROW_COLUMN}) FILTER ({fits_sql}) OVER (PARTITION BY {size})"
+            first_text = self._describe_first(f"{fits_sql} AND {ROW_COLUMN} > {earlier_sql}", 2)
+            self.notes.append(
+                f"{repeat_text} a size that stood before{first_text}; their users were added up."
+            )
         return Facets(ContributionHistogram.from_table(columns["size"], columns["users"].astype(np.float64)))

@@ -14,8 +14,8 @@ import numpy as np
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting import query
-from dpcore.counting.duck import WHOLE_NUMBERS, Duck, as_text, identifier, literal
-from dpcore.counting.formats import MAX_LINE_BYTES, File, MemoryFile, describe_file, plain_bytes
+from dpcore.counting.duck import INTEGER_TYPES, Duck, quote_identifier, quote_literal, write_text_sql
+from dpcore.counting.formats import MAX_LINE_BYTES, File, MemoryFile, describe_file, open_plain_bytes
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.tables import BLANKS, FileKind, Table
@@ -42,15 +42,15 @@ class Relation:
         packing: ``gzip`` or ``zstd`` if it is compressed, else empty.
         encoding: Python's name of the encoding of text.
         delimiter: Delimiter of text; empty if there is one column.
-        skip: Number of lines of text above the header, or above the first row if there is no header.
+        num_skipped_lines: Number of lines of text above the header, or above the first row if there is no header.
         marked_separator: Separator of text whose lines are rewritten before they are counted; empty for none.
         has_header: True if the first line of text names the columns.
         keys: Keys of the columns of JSON, as they are written.
         types: DuckDB's types of the columns of Parquet.
-        stamp: Result of `stamp_of` when the file was inspected.
+        stamp: Result of `read_stamp` when the file was inspected.
         table: All its rows, if they are in memory; the file is then not read again.
-        short_rows: True if some rows have fewer fields than the header.
-        buffer: Bytes of text that are read at once; every thread has several buffers. DuckDB requires a multiple of 16.
+        has_short_rows: True if some rows have fewer fields than the header.
+        buffer_bytes: Bytes of text that are read at once; each thread has several buffers. It must be a multiple of 16.
         is_single_threaded: True if a single thread reads the file.
         text_columns: Columns that are read as text, as their types differ between the files (`find_mixed_columns`).
     """
@@ -62,15 +62,15 @@ class Relation:
     packing: str = ""
     encoding: str = "utf-8"
     delimiter: str = ""
-    skip: int = 0
+    num_skipped_lines: int = 0
     marked_separator: str = ""
     has_header: bool = True
     keys: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     stamp: tuple[int, int] = (0, 0)
     table: Table | None = None
-    short_rows: bool = False
-    buffer: int = LARGE_BUFFER
+    has_short_rows: bool = False
+    buffer_bytes: int = LARGE_BUFFER
     is_single_threaded: bool = False
     text_columns: frozenset[str] = frozenset()
 
@@ -91,31 +91,31 @@ class Relation:
         return self.delimiter or ASCII_SEPARATORS[0]
 
     def open_bytes(self) -> AbstractContextManager[IO[bytes]]:
-        """Open the uncompressed bytes of the file, as `formats.plain_bytes`."""
-        return plain_bytes(self.path, self.packing, self.name)
+        """Open the uncompressed bytes of the file, as `formats.open_plain_bytes`."""
+        return open_plain_bytes(self.path, self.packing, self.name)
 
 
-def stamp_of(path: File) -> tuple[int, int]:
+def read_stamp(path: File) -> tuple[int, int]:
     """Return the size in bytes and the modification time in ns, which change when the file is written to."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 
 
-def refuse_changed(relations: Sequence[Relation], since: str) -> None:
-    """Raise InvalidInput if files are gone or were written to; ``since`` is the end of that sentence."""
+def refuse_changed(relations: Sequence[Relation], since_text: str) -> None:
+    """Raise InvalidInput if files are gone or were written to; ``since_text`` is the end of that sentence."""
     with Problems() as problems:
         for relation in relations:
             location = describe_file(relation.name)
             try:
-                if relation.table is None and stamp_of(relation.path) != relation.stamp:
+                if relation.table is None and read_stamp(relation.path) != relation.stamp:
                     problems.add(
-                        f"the file was written to {since}", location, "Choose it again, or a copy of it"
+                        f"the file was written to {since_text}", location, "Choose it again, or a copy of it"
                     )
             except OSError:
                 problems.add("the file is gone, or cannot be read", location, "Put it back")
 
 
-def safe_path(path: File, workspace: Workspace) -> File:
+def find_safe_path(path: File, workspace: Workspace) -> File:
     """Return the path, or a link to it if DuckDB would take it as a pattern."""
     if isinstance(path, MemoryFile):
         return path
@@ -131,46 +131,55 @@ def safe_path(path: File, workspace: Workspace) -> File:
 
 
 def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
-    """Return the roles with the column names of `union` (``c0`` ...) in place of the files'."""
-    names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
+    """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
+    view_names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
     role_names = ("user", "task", "value", "size", "users")
-    renamed: dict[str, Any] = {role: names.get(getattr(roles, role)) for role in role_names}
+    roles_in_view: dict[str, Any] = {role: view_names.get(getattr(roles, role)) for role in role_names}
     for role in ("further_user", "further_task"):
-        renamed[role] = tuple(names[column] for column in getattr(roles, role))
-    return replace(roles, **renamed)
+        roles_in_view[role] = tuple(view_names[column] for column in getattr(roles, role))
+    return replace(roles, **roles_in_view)
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
 
-ROW = "row_"
-"""Name of the column of `union` that numbers the rows of a file from 1."""
+ROW_COLUMN = "row_"
+"""Name of the column of `write_union` that numbers the rows of a file from 1."""
 
 
-def union(
-    relations: Sequence[Relation], columns: Sequence[str], missing: MissingUsers, numbered: bool = False
+def write_union(
+    relations: Sequence[Relation],
+    columns: Sequence[str],
+    missing: MissingUsers,
+    has_row_numbers: bool = False,
 ) -> str:
     """Return the SQL of all rows of all files: ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
-    return " UNION ALL ".join(_select_rows(relation, columns, missing, numbered) for relation in relations)
+    return " UNION ALL ".join(
+        _write_rows_sql(relation, columns, missing, has_row_numbers) for relation in relations
+    )
 
 
-def _select_rows(relation: Relation, columns: Sequence[str], missing: MissingUsers, numbered: bool) -> str:
+def _write_rows_sql(
+    relation: Relation, columns: Sequence[str], missing: MissingUsers, has_row_numbers: bool
+) -> str:
     """Return the SQL of the rows of one file: its cells in the order of ``columns``, and `ROW` if numbered."""
-    cells = {column: _cell_sql(relation, index) for index, column in enumerate(relation.columns)}
-    selected = [f"{cells[column]} AS c{index}" for index, column in enumerate(columns)]
-    rows = scan(relation)
-    if numbered:
-        selected.append(ROW)
+    cell_sqls = {column: _write_cell_sql(relation, index) for index, column in enumerate(relation.columns)}
+    selected_sqls = [f"{cell_sqls[column]} AS c{index}" for index, column in enumerate(columns)]
+    rows_sql = write_scan(relation)
+    if has_row_numbers:
+        selected_sqls.append(ROW_COLUMN)
         if relation.table is None:
-            rows = f"(SELECT *, row_number() OVER () AS {ROW} FROM {rows})"
-    condition = ""
-    if relation.is_text and missing is MissingUsers.ONE_USER and len(cells) > 1:
+            rows_sql = f"(SELECT *, row_number() OVER () AS {ROW_COLUMN} FROM {rows_sql})"
+    condition_sql = ""
+    if relation.is_text and missing is MissingUsers.ONE_USER and len(cell_sqls) > 1:
         # A blank line names no user, but it is not a row either.
-        filled = " OR ".join(f"trim(x{index}, {literal(BLANKS)}) <> ''" for index in range(len(cells)))
-        condition = f" WHERE {filled}"
-    return f"SELECT {', '.join(selected)} FROM {rows}{condition}"
+        filled_sql = " OR ".join(
+            f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(cell_sqls))
+        )
+        condition_sql = f" WHERE {filled_sql}"
+    return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"
 
 
-def to_arrow_table(table: Table) -> pa.Table:
+def convert_to_arrow(table: Table) -> pa.Table:
     """Return a table in memory as an Arrow table for DuckDB; an empty cell is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -179,131 +188,143 @@ def to_arrow_table(table: Table) -> pa.Table:
     for index in range(table.frame.shape[1]):
         cells = pa.chunked_array(pa.array(table.frame.iloc[:, index], pa.string()))
         columns[f"x{index}"] = pc.if_else(pc.equal(cells, ""), None, cells)
-    return pa.table({**columns, ROW: np.arange(1, len(table.frame) + 1)})
+    return pa.table({**columns, ROW_COLUMN: np.arange(1, len(table.frame) + 1)})
 
 
 def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> pd.DataFrame:
     """Read rows of one file as text without blanks around it, in their order; missing cells are empty."""
     columns = range(len(relation.columns))
-    texts = [f"{_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in columns]
+    text_sqls = [f"{_write_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in columns]
     is_text_file = relation.kind is FileKind.TEXT
-    cells = [f"coalesce({trim_sql(f'x{index}', is_text_file)}, '') AS x{index}" for index in columns]
-    limit = "" if max_rows is None else f" LIMIT {max_rows}"
-    rows_sql = f"(SELECT {', '.join(texts)} FROM {scan(relation)}{limit})"
-    with duck.in_order():
-        table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows_sql}").to_arrow_table()
+    cell_sqls = [f"coalesce({trim_sql(f'x{index}', is_text_file)}, '') AS x{index}" for index in columns]
+    limit_sql = "" if max_rows is None else f" LIMIT {max_rows}"
+    rows_sql = f"(SELECT {', '.join(text_sqls)} FROM {write_scan(relation)}{limit_sql})"
+    with duck.keep_order():
+        table = duck.connection.sql(f"SELECT {', '.join(cell_sqls)} FROM {rows_sql}").to_arrow_table()
     frame: pd.DataFrame = table.to_pandas()
     return frame.set_axis(relation.columns, axis=1)
 
 
 def find_mixed_columns(relations: Sequence[Relation]) -> frozenset[str]:
     """Return the columns whose types in the files have no common exact type."""
-    types: dict[str, set[str]] = {column: set() for column in relations[0].columns}
+    types_by_column: dict[str, set[str]] = {column: set() for column in relations[0].columns}
     for relation in relations:
         for column, column_type in zip(relation.columns, relation.types or repeat("VARCHAR"), strict=False):
-            types[column].add("BIGINT" if column_type in WHOLE_NUMBERS else column_type)
-    return frozenset(column for column, distinct_types in types.items() if len(distinct_types) > 1)
+            types_by_column[column].add("BIGINT" if column_type in INTEGER_TYPES else column_type)
+    return frozenset(column for column, distinct_types in types_by_column.items() if len(distinct_types) > 1)
 
 
-def scan(relation: Relation, rejects: bool = False) -> str:
+def write_scan(relation: Relation, stores_rejects: bool = False) -> str:
     """Return the SQL that reads one file or table in memory, with the columns ``x0``, ``x1`` and so on.
 
-    With ``rejects``, lines that cannot be read go to DuckDB's table of rejected lines.
+    With ``stores_rejects``, lines that cannot be read go to DuckDB's table of rejected lines.
     """
     if relation.table is not None:
-        return identifier(str(relation.path))
+        return quote_identifier(str(relation.path))
     if relation.kind is FileKind.PARQUET:
-        return parquet_scan(relation.path, len(relation.columns))
-    path = literal(str(relation.path))
-    packing = f"hive_partitioning = false, compression = '{relation.packing or 'none'}'"
+        return write_parquet_scan(relation.path, len(relation.columns))
+    path_sql = quote_literal(str(relation.path))
+    packing_sql = f"hive_partitioning = false, compression = '{relation.packing or 'none'}'"
     if relation.kind is FileKind.JSON:
-        return _scan_json(relation.keys, f"{path}, format = 'newline_delimited', {packing}")
-    columns = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(len(relation.columns)))
+        return _write_json_scan(relation.keys, f"{path_sql}, format = 'newline_delimited', {packing_sql}")
+    columns_sql = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(len(relation.columns)))
     # DuckDB includes the line end in the size of a line.
     options = [
-        f"auto_detect = false, header = {relation.has_header}, skip = {relation.skip}, {packing}",
-        f"columns = {{{columns}}}, delim = {literal(relation.separator)}, quote = '\"', escape = '\"'",
-        f"max_line_size = {MAX_LINE_BYTES + 2}, buffer_size = {relation.buffer}",
-        *(["null_padding = true"] if relation.short_rows else []),
+        f"auto_detect = false, header = {relation.has_header}, skip = {relation.num_skipped_lines}, {packing_sql}",
+        f"columns = {{{columns_sql}}}, delim = {quote_literal(relation.separator)}, quote = '\"', escape = '\"'",
+        f"max_line_size = {MAX_LINE_BYTES + 2}, buffer_size = {relation.buffer_bytes}",
+        *(["null_padding = true"] if relation.has_short_rows else []),
         *(["parallel = false"] if relation.is_single_threaded else []),
-        *(["store_rejects = true"] if rejects else []),
+        *(["store_rejects = true"] if stores_rejects else []),
     ]
-    return f"read_csv({path}, {', '.join(options)})"
+    return f"read_csv({path_sql}, {', '.join(options)})"
 
 
-def parquet_scan(path: File, num_columns: int) -> str:
+def write_parquet_scan(path: File, num_columns: int) -> str:
     """Return the SQL that reads a Parquet file, with the columns ``x0``, ``x1``, … in place of their names.
 
     DuckDB treats names that differ only in case as equal, and takes ``name=value`` in a path as a column. It also takes
     a column as free of NaN because its statistics, which exclude NaN, show none
     (https://github.com/duckdb/duckdb/issues/25521).
     """
-    names = ", ".join(f"x{index}" for index in range(num_columns))
-    options = "hive_partitioning = false, can_have_nan = true"
-    return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
+    names_sql = ", ".join(f"x{index}" for index in range(num_columns))
+    options_sql = "hive_partitioning = false, can_have_nan = true"
+    return f"read_parquet({quote_literal(str(path))}, {options_sql}) AS rows({names_sql})"
 
 
-def _scan_json(keys: Sequence[str], options: str) -> str:
+def _write_json_scan(keys: Sequence[str], options_sql: str) -> str:
     """Return the SQL that reads JSON Lines, with the values of the keys as columns ``x0``, ``x1`` and so on."""
     if len({key.lower() for key in keys}) == len(keys) and "" not in keys:
-        columns = ", ".join(f"{literal(key)}: 'JSON'" for key in keys)
-        names = ", ".join(f"x{index}" for index in range(len(keys)))
-        return f"read_json({options}, columns = {{{columns}}}) AS rows({names})"
+        columns_sql = ", ".join(f"{quote_literal(key)}: 'JSON'" for key in keys)
+        names_sql = ", ".join(f"x{index}" for index in range(len(keys)))
+        return f"read_json({options_sql}, columns = {{{columns_sql}}}) AS rows({names_sql})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
     pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in keys]
-    selected = ", ".join(f"json->{literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers))
-    is_object = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
-    return f"(SELECT {selected} FROM read_json_objects({options}) WHERE {is_object}) AS rows"
+    selected_sql = ", ".join(
+        f"json->{quote_literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers)
+    )
+    is_object_sql = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
+    return f"(SELECT {selected_sql} FROM read_json_objects({options_sql}) WHERE {is_object_sql}) AS rows"
 
 
 # --- cells --------------------------------------------------------------------------------------------------
 
-FAR_QUOTED = r"^ {2,}\"([^\"]*)\" *$"
+FAR_QUOTED_PATTERN = r"^ {2,}\"([^\"]*)\" *$"
 """A quoted field after several blanks; DuckDB takes its quotation marks as text, but not after one blank."""
 
 
-def _cell_sql(relation: Relation, index: int) -> str:
+def _write_cell_sql(relation: Relation, index: int) -> str:
     """Return the SQL of one column of a file, as it is counted."""
-    column = f"x{index}"
+    column_sql = f"x{index}"
     if relation.kind is FileKind.JSON:
-        text, number = f"{column}->>'$'", f"TRY_CAST({column}->>'$' AS DOUBLE)"
-        number_text = as_text(number, "DOUBLE", text)
-        return f"CASE json_type({column}) WHEN 'DOUBLE' THEN {number_text} ELSE {text} END"
+        text_sql, number_sql = f"{column_sql}->>'$'", f"TRY_CAST({column_sql}->>'$' AS DOUBLE)"
+        number_text_sql = write_text_sql(number_sql, "DOUBLE", text_sql)
+        return f"CASE json_type({column_sql}) WHEN 'DOUBLE' THEN {number_text_sql} ELSE {text_sql} END"
     if relation.kind is FileKind.PARQUET:
         column_type, must_be_text = relation.types[index], relation.columns[index] in relation.text_columns
-        return as_text(column, column_type) if must_be_text or column_type == "BLOB" else column
-    return column
+        return (
+            write_text_sql(column_sql, column_type) if must_be_text or column_type == "BLOB" else column_sql
+        )
+    return column_sql
 
 
-def trim_sql(cell: str, quoted: bool = True) -> str:
+def trim_sql(cell_sql: str, may_be_quoted: bool = True) -> str:
     """Return the SQL of a cell without blanks around it; testing first takes a third of the time of trimming all."""
-    inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
-    return f"CASE WHEN {is_padded_sql(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+    inner_sql = (
+        f"regexp_replace({cell_sql}, {quote_literal(FAR_QUOTED_PATTERN)}, '\\1')"
+        if may_be_quoted
+        else cell_sql
+    )
+    return f"CASE WHEN {is_padded_sql(cell_sql)} THEN trim({inner_sql}, {quote_literal(BLANKS)}) ELSE {cell_sql} END"
 
 
-def is_padded_sql(cell: str) -> str:
+def is_padded_sql(cell_sql: str) -> str:
     """Return the SQL condition that a cell is empty or has blanks around it. Null for null.
 
     By code point, every blank and the empty text sort before "!". If a cell begins without a blank, it has no quoted
     field after several blanks.
     """
-    return f"({cell} < '!' OR {cell}[-1] <= ' ')"
+    return f"({cell_sql} < '!' OR {cell_sql}[-1] <= ' ')"
 
 
-def clean_sql(cell: str) -> str:
+def clean_sql(cell_sql: str) -> str:
     """Return the SQL of a cell cleaned like a column name; 65279 is a byte-order mark."""
-    return f"trim(regexp_replace(replace({cell}, chr(65279), ''), '\\s+', ' ', 'g'))"
+    return f"trim(regexp_replace(replace({cell_sql}, chr(65279), ''), '\\s+', ' ', 'g'))"
 
 
-def comparable_sql(column: str, column_type: Any) -> str:
+def make_comparable_sql(column_sql: str, column_type: Any) -> str:
     """Return the SQL of a cell for comparing rows; null for an empty cell."""
     if column_type.is_string():
-        return f"nullif({trim_sql(column)}, '')"
-    return f"CASE WHEN NOT isnan({column}) THEN {column} END" if column_type.is_floating() else column
+        return f"nullif({trim_sql(column_sql)}, '')"
+    return (
+        f"CASE WHEN NOT isnan({column_sql}) THEN {column_sql} END"
+        if column_type.is_floating()
+        else column_sql
+    )
 
 
 @functools.cache
-def _array_extract() -> Any:
+def _build_array_extract() -> Any:
     """Return DuckDB's function `array_extract` for Ibis expressions."""
     import ibis
 
@@ -315,13 +336,13 @@ def _array_extract() -> Any:
 
 def strip_padded(column: Any) -> Any:
     """Strip a column as `query.strip_text`, after a test: stripping 10 million cells takes 2 s, the test 0.2 s."""
-    unquoted = column.re_replace(FAR_QUOTED, r"\1") if column.type().is_string() else column
+    unquoted = column.re_replace(FAR_QUOTED_PATTERN, r"\1") if column.type().is_string() else column
     # As `is_padded_sql`; Ibis's own SQL for the last character takes DuckDB several times as long.
-    padded = (column < "!") | (_array_extract()(column, -1) <= " ")
-    return padded.ifelse(query.strip_text(unquoted), column)
+    is_padded = (column < "!") | (_build_array_extract()(column, -1) <= " ")
+    return is_padded.ifelse(query.strip_text(unquoted), column)
 
 
-_TIMES = {
+_TIME_KINDS_BY_TYPE = {
     "interval": "durations",
     "month_day_nano_interval": "durations",
     "duration": "durations",
@@ -338,15 +359,15 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
     return {
         column: time_kind
         for column, type_name in type_names.items()
-        for beginning, time_kind in _TIMES.items()
+        for beginning, time_kind in _TIME_KINDS_BY_TYPE.items()
         if type_name.startswith(beginning)
     }
 
 
-def refuse_times(problems: Problems, times: Mapping[str, str], column: str | None) -> None:
+def refuse_times(problems: Problems, time_kinds: Mapping[str, str], column: str | None) -> None:
     """Add a problem if this column has durations, dates or times: a bound on them would have no unit."""
-    if column is not None and column in times:
+    if column is not None and column in time_kinds:
         remedy = (
             "Convert them to numbers: seconds since a public date, or column.dt.total_seconds() in pandas"
         )
-        problems.add(f"column {shorten(column)} holds {times[column]}, not numbers", remedy=remedy)
+        problems.add(f"column {shorten(column)} holds {time_kinds[column]}, not numbers", remedy=remedy)

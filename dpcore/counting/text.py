@@ -23,7 +23,7 @@ from dpcore.contributions import IntArray
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import decode
-from dpcore.counting.rejects import LONG_LINE, QUOTES
+from dpcore.counting.rejects import LONG_LINE, QUOTES_REMEDY
 from dpcore.counting.relation import ASCII_SEPARATORS, Relation, read_cells
 from dpcore.data import column_names
 from dpcore.data.tables import BLANKS, SPACED, FileKind, FileLayout, Table, drop_blank_rows
@@ -62,55 +62,57 @@ def read_table(content: bytes, name: str) -> Table:
     """
     formats.check_text(content)
     text, encoding, notes = formats.decode(content)
-    data, skipped, delimiter = _strip_preamble(text)
+    data, num_skipped, delimiter = _strip_preamble(text)
     is_long = _measure_lines(data) - 1 > formats.MAX_LINE_BYTES
     if is_long.any():
-        raise refuse_long_line(skipped + int(np.argmax(is_long)) + 1)
+        raise refuse_long_line(num_skipped + int(np.argmax(is_long)) + 1)
     sample = data[:_SNIFF_BYTES]
     if len(data) > len(sample):
         sample = sample[: sample.rfind(b"\n") + 1]
     first_lines = sample.decode("utf-8", "ignore")
     if delimiter is None:
         delimiter = _sniff_delimiter(first_lines)
-        if title_lines := _find_names_below_title(first_lines):
-            raise column_names.refuse_title(skipped + title_lines, skipped + 1)
+        if names_line := _find_names_below_title(first_lines):
+            raise column_names.refuse_title(num_skipped + names_line, num_skipped + 1)
     marked_separator, has_header = _find_marked_separator(first_lines, delimiter), True
     if marked_separator:
         data, has_header = _mark_lines(data, marked_separator, notes)
-        delimiter, skipped = FIELD_MARK, skipped - (not has_header)
+        delimiter, num_skipped = FIELD_MARK, num_skipped - (not has_header)
     separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
     try:
-        header: list[str] = next(_read_csv(_lines(data), separator))
+        header_cells: list[str] = next(_open_csv_reader(_open_text_lines(data), separator))
     except csv.Error:
-        raise refuse("a quotation mark is opened and never closed", "line 1", QUOTES) from None
+        raise refuse("a quotation mark is opened and never closed", "line 1", QUOTES_REMEDY) from None
     problems = Problems()
-    names = column_names.check_names(header, skipped + 1, problems, notes)
+    names = column_names.check_names(header_cells, num_skipped + 1, problems, notes)
     TooManyCells.refuse(data.count(b"\n") - 1, len(names), len(data))
-    _note_comments(text, skipped, header, notes)
+    _note_comments(text, num_skipped, header_cells, notes)
     relation = Relation(formats.MemoryFile(data), name, FileKind.TEXT, tuple(names), delimiter=separator)
     if b'"' in data and (line := rejects.find_reopened_mark(relation)):
-        problems.add(rejects.REOPENED, f"line {skipped + line:,}", QUOTES)
-    frame = _read_rows(relation, skipped, problems, notes)
-    starts, lengths, blank = _find_record_lines(data, separator, len(names))
-    starts = starts + skipped
+        problems.add(rejects.REOPENED_MESSAGE, f"line {num_skipped + line:,}", QUOTES_REMEDY)
+    frame = _read_rows(relation, num_skipped, problems, notes)
+    starts, lengths, blank_lines = _find_record_lines(data, separator, len(names))
+    starts = starts + num_skipped
     if frame is not None and not len(frame):
-        problems.add("the file has a header and no rows", f"line {skipped + 1}", "Add rows")
+        problems.add("the file has a header and no rows", f"line {num_skipped + 1}", "Add rows")
     problems.raise_if_any()
     if frame is None or len(frame) != starts.size:
-        raise refuse("the quotation marks in the file do not match", remedy=QUOTES)
+        raise refuse("the quotation marks in the file do not match", remedy=QUOTES_REMEDY)
     _note_long_records(starts, lengths, notes)
-    frame, starts = drop_blank_rows(frame, starts, notes, (blank + skipped).tolist())
+    frame, starts = drop_blank_rows(frame, starts, notes, (blank_lines + num_skipped).tolist())
     if has_header:
-        column_names.check_header_row(names, frame, starts, skipped + 1, problems, notes)
+        column_names.check_header_row(names, frame, starts, num_skipped + 1, problems, notes)
     problems.raise_if_any()
     layout = FileLayout(
         name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
-        skip=skipped + (not has_header), names=() if has_header else tuple(names),
+        skip=num_skipped + (not has_header), names=() if has_header else tuple(names),
     )  # fmt: skip
-    return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1, layouts=(layout,))
+    return Table(frame, name, encoding, delimiter, starts, tuple(notes), num_skipped + 1, layouts=(layout,))
 
 
-def _read_rows(relation: Relation, skipped: int, problems: Problems, notes: list[str]) -> pd.DataFrame | None:
+def _read_rows(
+    relation: Relation, num_skipped: int, problems: Problems, notes: list[str]
+) -> pd.DataFrame | None:
     """Read the cells below the header, or return None if lines are refused."""
     import duckdb
 
@@ -118,20 +120,20 @@ def _read_rows(relation: Relation, skipped: int, problems: Problems, notes: list
         try:
             return read_cells(duck, relation)
         except duckdb.Error:
-            lines = rejects.list_rejected(duck, relation)
-        has_short_rows = rejects.report_rejected(lines, relation, problems, notes, skipped, "")
+            rejected_lines = rejects.list_rejected(duck, relation)
+        has_short_rows = rejects.report_rejected(rejected_lines, relation, problems, notes, num_skipped, "")
         with relation.open_bytes() as file:
-            marks = file.read().count(b'"')
+            num_marks = file.read().count(b'"')
         # With an odd number of marks DuckDB takes the following text as quoted and drops it at the end.
-        if has_short_rows and not marks % 2:
+        if has_short_rows and not num_marks % 2:
             with suppress(duckdb.Error):
-                return read_cells(duck, replace(relation, short_rows=True, is_single_threaded=True))
+                return read_cells(duck, replace(relation, has_short_rows=True, is_single_threaded=True))
     return None
 
 
 # --- lines above the table ----------------------------------------------------------------------------------
 
-_COMMENTS = re.compile(r"(?:#[^\n]*\n|[ \t]*\n)+")
+_COMMENTS_PATTERN = re.compile(r"(?:#[^\n]*\n|[ \t]*\n)+")
 _DELIMITERS = "\t;|,"  # on a tie the delimiter that is rarer inside text wins
 
 
@@ -140,16 +142,16 @@ def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
     start = len(text) - len(text.lstrip(" \t\n"))
     start = text.rfind("\n", 0, start) + 1
     delimiter = None
-    hint = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE).match(text, start)
-    if hint:  # Excel's own first line
-        start, delimiter = hint.end(), hint.group(1)
+    hint_match = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE).match(text, start)
+    if hint_match:  # Excel's own first line
+        start, delimiter = hint_match.end(), hint_match.group(1)
     start += _measure_comments(text, start, delimiter)
-    skipped = text.count("\n", 0, start)
+    num_skipped = text.count("\n", 0, start)
     body = text[start:].rstrip("\n")
     if not body.strip():
         raise refuse("the file holds nothing but blanks", remedy="Choose a file with rows")
     # Python has already refused lone surrogates in UTF-16, so this cannot fail.
-    return (body + "\n").encode(), skipped, delimiter
+    return (body + "\n").encode(), num_skipped, delimiter
 
 
 def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
@@ -158,30 +160,32 @@ def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
     """
-    comments = _COMMENTS.match(text, start)
-    if comments is None:
+    comments_match = _COMMENTS_PATTERN.match(text, start)
+    if comments_match is None:
         return 0
-    header = text[comments.end() :].partition("\n")[0]
-    marks = [mark for mark in delimiter or _DELIMITERS if mark in header]
-    if not marks:
+    header_line = text[comments_match.end() :].partition("\n")[0]
+    delimiters = [mark for mark in delimiter or _DELIMITERS if mark in header_line]
+    if not delimiters:
         return 0
-    lines = comments.group().splitlines(keepends=True)
+    lines = comments_match.group().splitlines(keepends=True)
     last_comment = max(index for index, line in enumerate(lines) if line.startswith("#"))
-    cells = [cell.strip(' "') for cell in header.split(marks[0])]
-    is_data = any(map(column_names.looks_like_data, cells))
-    has_names = any(map(column_names.is_header_word, cells)) and not is_data
-    if not has_names and any(lines[last_comment].count(mark) == header.count(mark) for mark in marks):
+    header_cells = [cell.strip(' "') for cell in header_line.split(delimiters[0])]
+    is_data = any(map(column_names.looks_like_data, header_cells))
+    has_names = any(map(column_names.is_header_word, header_cells)) and not is_data
+    if not has_names and any(
+        lines[last_comment].count(mark) == header_line.count(mark) for mark in delimiters
+    ):
         return sum(map(len, lines[:last_comment]))
-    return comments.end() - start
+    return comments_match.end() - start
 
 
-def _note_comments(text: str, skipped: int, header: list[str], notes: list[str]) -> None:
+def _note_comments(text: str, num_skipped: int, header_cells: list[str], notes: list[str]) -> None:
     """Add a note on comment lines above the header, or on a header that begins with #."""
-    comments = sum(line.startswith("#") for line in text.split("\n", skipped)[:skipped])
-    if comments:
-        lines = wording.counted(comments, "comment line was", "comment lines were")
-        notes.append(f"{lines} left out above the column names.")
-    if len(header) > 1 and header[0].startswith("#"):
+    num_comments = sum(line.startswith("#") for line in text.split("\n", num_skipped)[:num_skipped])
+    if num_comments:
+        lines_text = wording.counted(num_comments, "comment line was", "comment lines were")
+        notes.append(f"{lines_text} left out above the column names.")
+    if len(header_cells) > 1 and header_cells[0].startswith("#"):
         notes.append("The line of column names begins with #; if it is a comment, remove it.")
 
 
@@ -195,29 +199,31 @@ FIELD_MARK = "\x1f"
 """Separator of rewritten lines (`mark_fields`); it occurs in no text."""
 SEPARATOR_NAMES = {**SPACED, "\t": "tabs"}
 """Separators of text whose lines are rewritten: `SPACED`, or tabs without column names (`_lacks_names`)."""
-_NUMBER = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
-_RUN_OF_BLANKS = re.compile(r"[ \t\r\v\f]+")
+_NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
+_BLANKS_PATTERN = re.compile(r"[ \t\r\v\f]+")
 
 
 def _sniff_delimiter(text: str) -> str:
     """Return the delimiter under which the first records have as many fields as the header; empty for none."""
-    best, best_score = "", (0.0, 0.0, 0)
+    best_delimiter, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
-        counts = [len(record) for _, record in _list_first_records(text, delimiter)] or [0]
-        columns, rows = counts[0], counts[1:] or counts[:1]
-        same = sum(n == columns for n in rows) / len(rows)
-        several = sum(n > 1 for n in rows) / len(rows)
+        field_counts = [len(record) for _, record in _list_first_records(text, delimiter)] or [0]
+        num_columns, row_lengths = field_counts[0], field_counts[1:] or field_counts[:1]
+        equal_share = sum(n == num_columns for n in row_lengths) / len(row_lengths)
+        several_share = sum(n > 1 for n in row_lengths) / len(row_lengths)
         # A header without the delimiter above rows that all have it: a ragged table, which later gets a message.
-        is_ragged = columns == 1 and several == 1.0 and len(set(rows)) == 1
-        score = (same if columns > 1 else 0.0, several, columns)
-        if ((columns > 1 and several >= 0.5) or is_ragged) and score > best_score:
-            best, best_score = delimiter, score
+        is_ragged = num_columns == 1 and several_share == 1.0 and len(set(row_lengths)) == 1
+        score = (equal_share if num_columns > 1 else 0.0, several_share, num_columns)
+        if ((num_columns > 1 and several_share >= 0.5) or is_ragged) and score > best_score:
+            best_delimiter, best_score = delimiter, score
     if best_score[0]:
-        return best
-    return next((candidate for candidate in _OTHER_DELIMITERS if _fits(text, candidate)), best)
+        return best_delimiter
+    return next(
+        (candidate for candidate in _OTHER_DELIMITERS if _has_equal_records(text, candidate)), best_delimiter
+    )
 
 
-def _fits(text: str, delimiter: str) -> bool:
+def _has_equal_records(text: str, delimiter: str) -> bool:
     """Return True if under this delimiter every record has as many fields as the header, more than one."""
     header, *records = [record for _, record in _list_first_records(text, delimiter)] or [[]]
     has_names = len(header) > 1 and all(cell.strip() for cell in header)
@@ -232,8 +238,10 @@ def _find_names_below_title(text: str) -> int:
     """
     for delimiter in _DELIMITERS:
         records = _list_first_records(text, delimiter, skips_blanks=True)
-        title = len(records[0][1]) if records else 0
-        num_titles = next((index for index, (_, cells) in enumerate(records) if len(cells) > title), 0)
+        num_title_cells = len(records[0][1]) if records else 0
+        num_titles = next(
+            (index for index, (_, cells) in enumerate(records) if len(cells) > num_title_cells), 0
+        )
         if not 0 < num_titles < len(records) - 1 or num_titles > column_names.MOST_TITLES:
             continue
         (line, cells), *further_records = records[num_titles:]
@@ -251,7 +259,7 @@ def _find_names_below_title(text: str) -> int:
 def _list_first_records(text: str, delimiter: str, skips_blanks: bool = False) -> list[tuple[int, list[str]]]:
     """Return the header and the first records that are not empty (or not blank), each with its last line."""
     records: list[tuple[int, list[str]]] = []
-    reader = _read_csv(io.StringIO(text, newline="\n"), delimiter)
+    reader = _open_csv_reader(io.StringIO(text, newline="\n"), delimiter)
     with suppress(csv.Error):  # judged by the records before the error, which is reported later
         for record in reader:
             if any(cell.strip(BLANKS) for cell in record) if skips_blanks else record:
@@ -286,22 +294,22 @@ def _lacks_names(rows: Sequence[Sequence[str]]) -> bool:
     The conditions: at least three columns, at least one column of numbers including its first cell, and no header word
     in the first line. Names may be consecutive numbers, such as years; first cells of data are not.
     """
-    first = rows[0]
-    if len(first) < 3 or len(set(map(len, rows))) > 1 or any(map(column_names.is_header_word, first)):
+    first_row = rows[0]
+    if len(first_row) < 3 or len(set(map(len, rows))) > 1 or any(map(column_names.is_header_word, first_row)):
         return False
-    integers = [int(cell) for cell in first if re.fullmatch(r"[0-9]{1,18}", cell)]
+    integers = [int(cell) for cell in first_row if re.fullmatch(r"[0-9]{1,18}", cell)]
     is_counting_up = len(integers) > 1 and set(np.diff(integers)) == {1}
-    return not is_counting_up and not _names_columns(rows)
+    return not is_counting_up and not _has_names(rows)
 
 
-def _names_columns(rows: Iterable[Sequence[str]]) -> bool:
+def _has_names(rows: Iterable[Sequence[str]]) -> bool:
     """Return True if the first row has names: no column has only numbers including its first cell."""
     return not any(map(_are_numbers, zip(*rows, strict=True)))
 
 
 def _are_numbers(cells: Iterable[str]) -> bool:
     """Return True if all cells are numbers."""
-    return all(_NUMBER.fullmatch(cell) for cell in cells)
+    return all(_NUMBER_PATTERN.fullmatch(cell) for cell in cells)
 
 
 def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
@@ -311,7 +319,7 @@ def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, b
     sentence = f"Fields stand between {SEPARATOR_NAMES[separator]}"
     marked_lines = [mark_fields(line, separator) for line in lines]
     # Rows of other lengths are reported when they are read.
-    if has_header := _names_columns([header, *(row for row in rows if len(row) == len(header))]):
+    if has_header := _has_names([header, *(row for row in rows if len(row) == len(header))]):
         notes.append(f"{sentence}.")
     else:
         names = [f"column {number}" for number in range(1, len(header) + 1)]
@@ -323,7 +331,7 @@ def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, b
 def split_fields(line: str, separator: str) -> list[str]:
     """Split a line into fields by a separator of `SEPARATOR_NAMES`, without blanks around them."""
     if separator == " +":
-        return _RUN_OF_BLANKS.split(line.strip(BLANKS))
+        return _BLANKS_PATTERN.split(line.strip(BLANKS))
     if separator != "\t":  # A tab at either end means an empty field.
         line = line.strip(BLANKS)
     return [field.strip(BLANKS) for field in line.split(separator)]
@@ -337,13 +345,13 @@ def mark_fields(line: str, separator: str) -> str:
 # --- records and lines --------------------------------------------------------------------------------------
 
 
-def _read_csv(lines: io.TextIOBase, delimiter: str) -> Any:
+def _open_csv_reader(lines: io.TextIOBase, delimiter: str) -> Any:
     """Return a reader of records that drops blanks before a field."""
     # As in DuckDB, a quotation mark after a blank opens a field: people write a, "b" by hand.
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
-def _lines(data: bytes) -> io.TextIOWrapper:
+def _open_text_lines(data: bytes) -> io.TextIOWrapper:
     """Return UTF-8 bytes as a stream of text lines."""
     return io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
 
@@ -353,12 +361,12 @@ def _measure_lines(data: bytes) -> IntArray:
     return np.diff(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")), prepend=-1)
 
 
-def refuse_long_line(line: int) -> InvalidInput:
+def refuse_long_line(line_number: int) -> InvalidInput:
     """Return the error of a line that is longer than a row may be."""
-    return refuse(LONG_LINE[0], f"line {line:,}", LONG_LINE[1])
+    return refuse(LONG_LINE[0], f"line {line_number:,}", LONG_LINE[1])
 
 
-def _find_record_lines(data: bytes, separator: str, columns: int) -> tuple[IntArray, IntArray, IntArray]:
+def _find_record_lines(data: bytes, separator: str, num_columns: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return the first lines and numbers of lines of the records below the header, and the numbers of blank lines.
 
     In a table of one column a blank line is a record.
@@ -366,19 +374,19 @@ def _find_record_lines(data: bytes, separator: str, columns: int) -> tuple[IntAr
     if b'"' not in data:  # a record is a line
         lengths = _measure_lines(data)
         lines = np.arange(1, lengths.size + 1, dtype=np.int64)
-        is_record = (lengths > 1) | (columns == 1)
+        is_record = (lengths > 1) | (num_columns == 1)
         return lines[is_record][1:], np.ones(int(is_record.sum()) - 1, np.int64), lines[~is_record]
-    spans, blank, last_line = [], [], 0
-    records = _read_csv(_lines(data), separator)
+    spans, blank_lines, last_line = [], [], 0
+    records = _open_csv_reader(_open_text_lines(data), separator)
     with suppress(csv.Error):  # DuckDB has refused it
         for record in records:
-            if record or columns == 1:
+            if record or num_columns == 1:
                 spans.append((last_line + 1, records.line_num - last_line))
             else:
-                blank.append(last_line + 1)
+                blank_lines.append(last_line + 1)
             last_line = records.line_num
     starts, lengths = np.array(spans[1:], dtype=np.int64).reshape(-1, 2).T
-    return starts, lengths, np.array(blank, dtype=np.int64)
+    return starts, lengths, np.array(blank_lines, dtype=np.int64)
 
 
 def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) -> None:
@@ -390,9 +398,11 @@ def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) ->
         notes: List to which the note is added.
     """
     if num_long := int((lengths > 1).sum()):
-        rows = wording.counted(num_long, "row takes", "rows take")
-        longest = f"the longest from line {starts[np.argmax(lengths)]:,}"
-        notes.append(f"{rows} several lines ({longest}). If that is wrong, double the marks inside fields.")
+        rows_text = wording.counted(num_long, "row takes", "rows take")
+        longest_text = f"the longest from line {starts[np.argmax(lengths)]:,}"
+        notes.append(
+            f"{rows_text} several lines ({longest_text}). If that is wrong, double the marks inside fields."
+        )
 
 
 MAX_NAMES = 1_000_000
@@ -417,24 +427,24 @@ def read_names(content: bytes) -> dict[str, str]:
     if len(lines) > MAX_NAMES:
         raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
     # Later separators may be part of names, or between genres.
-    first_marks = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
-    counts = Counter(mark.group() if mark else "," for mark in first_marks)
-    best = counts.most_common(1)[0][0] if lines else ","
-    rows = [line.split(best) for line in lines]
-    if len(best) == 1 and best != "|":
+    first_delimiters = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
+    delimiter_counts = Counter(mark.group() if mark else "," for mark in first_delimiters)
+    best_delimiter = delimiter_counts.most_common(1)[0][0] if lines else ","
+    rows = [line.split(best_delimiter) for line in lines]
+    if len(best_delimiter) == 1 and best_delimiter != "|":
         rows = []
         with suppress(csv.Error):
-            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best))
+            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best_delimiter))
     pairs = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in rows if len(row) > 1]
-    names = {item: name for item, name in pairs if name}
-    if len(names) < len(lines) / 2 or not names:
+    names_by_id = {item: name for item, name in pairs if name}
+    if len(names_by_id) < len(lines) / 2 or not names_by_id:
         remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
         raise refuse("the list has no two columns", remedy=remedy)
-    return names
+    return names_by_id
 
 
 def choose_names(
-    ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+    ids: Sequence[str], names_by_id: Mapping[str, str] | None, is_private: bool, noun: str = "item"
 ) -> tuple[str, ...]:
     """Return the name of each item for a page: from the list, or else its id if the data are public, or a number.
 
@@ -443,9 +453,11 @@ def choose_names(
 
     Args:
         ids: Ids of the items in the rows, `Dataset.task_names`.
-        names: The public list, by id; None if there is none.
+        names_by_id: The public list, by id; None if there is none.
         is_private: True if the rows are private.
         noun: Word before a number.
     """
     default_names = [f"{noun} {index}" for index in range(len(ids))] if is_private else ids
-    return tuple((names or {}).get(key, default) for key, default in zip(ids, default_names, strict=True))
+    return tuple(
+        (names_by_id or {}).get(key, default) for key, default in zip(ids, default_names, strict=True)
+    )

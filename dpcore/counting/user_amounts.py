@@ -12,13 +12,13 @@ from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query
-from dpcore.counting.count import count_pairs, take_pairs
-from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, literal, sql_of
+from dpcore.counting.count import count_pairs, prefer_pair_roles
+from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, compile_sql, quote_literal
+from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.formats import File, FileStart
 from dpcore.counting.heads import describe_parquet
-from dpcore.counting.reduce import Facets
-from dpcore.counting.reduce_files import ANOTHER, NO_NUMBERS, FileReduction
+from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_table
 from dpcore.data.column_names import refuse_missing, shorten
@@ -60,24 +60,24 @@ def read_user_amounts(
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
         refuse_times(problems, source.head.times, roles.value)
-    pair_roles = take_pairs(source.roles, roles)
+    pair_roles = prefer_pair_roles(source.roles, roles)
     if pair_roles.kind is TableKind.PAIRS:
         try:
             return count_pairs(source, pair_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
         except InvalidInput:
-            raise _unreadable() from None
+            raise _build_unreadable_error() from None
     reduction = _AmountsReduction(source.relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])
     try:
         reduction.reduce()
     except InvalidInput:
-        raise reduction.column_problem or _unreadable() from None
+        raise reduction.column_error or _build_unreadable_error() from None
     assert reduction.amounts is not None
     layouts = source.head.layouts
-    layout = TableLayout(layouts, tuple(reduction.decimals.items())) if layouts else None
+    layout = TableLayout(layouts, tuple(reduction.decimal_marks.items())) if layouts else None
     return replace(reduction.amounts, layout=layout, name=source.name)
 
 
-def _unreadable() -> InvalidInput:
+def _build_unreadable_error() -> InvalidInput:
     """Return the error that the data cannot be read, which tells nothing about them."""
     remedy = "Ask without a draw to see why. Nothing was drawn, and no ε was spent"
     return refuse("the data cannot be read as a table", remedy=remedy)
@@ -89,18 +89,18 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
     for path, name in zip(paths, names or [path.name for path in paths], strict=True):
         start = formats.read_start(path, name)
         if start.kind not in (FileKind.TEXT, FileKind.PARQUET):
-            raise _unreadable()
+            raise _build_unreadable_error()
         try:
             if start.kind is FileKind.TEXT:
                 relation, head = _read_text_header(path, name, start)
             else:
-                relation, head = describe_parquet(path, name, 0, header_only=True)
+                relation, head = describe_parquet(path, name, 0, reads_header_only=True)
         except InvalidInput:
-            raise _unreadable() from None
+            raise _build_unreadable_error() from None
         relations.append(relation)
         heads.append(head)
     if len({relation.columns for relation in relations}) > 1:
-        raise _unreadable()
+        raise _build_unreadable_error()
     head = replace(heads[0], layouts=tuple(layout for head in heads for layout in head.layouts))
     return Source(relations[0].name, head, False, tuple(relations))
 
@@ -109,9 +109,11 @@ def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     lines = start.content.split(b"\n")
     skip = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith(b"#")), 0)
-    header = lines[skip].rstrip(b"\r")
-    mark = max((b",", b";", b"\t", b"|"), key=header.count)
-    head = read_table(header + b"\n" + mark.join([b"0"] * (header.count(mark) + 1)) + b"\n", name)
+    header_line = lines[skip].rstrip(b"\r")
+    delimiter = max((b",", b";", b"\t", b"|"), key=header_line.count)
+    head = read_table(
+        header_line + b"\n" + delimiter.join([b"0"] * (header_line.count(delimiter) + 1)) + b"\n", name
+    )
     head = replace(head, layouts=(replace(head.layouts[0], skip=skip, packing=start.packing),))
     text_options = start.packing, head.encoding, head.delimiter, skip
     return Relation(path, name, FileKind.TEXT, head.columns, *text_options), head
@@ -122,81 +124,91 @@ class _AmountsReduction(FileReduction):
 
     Attributes:
         amounts: The result, after `reduce` has run.
-        column_problem: The error of a column whose type has no numbers; None if there is none.
+        column_error: The error of a column whose type has no numbers; None if there is none.
     """
 
     amounts: UserAmounts | None = None
-    column_problem: InvalidInput | None = None
+    column_error: InvalidInput | None = None
     _num_rows: int = 0
-    _cells_without_number: int | None = None
+    _num_cells_without_number: int | None = None
 
     def _open_source(self, duck: Duck) -> None:
         """Create the view ``source``: all rows as text, and values as clamped numbers, each cell read separately."""
         self._create_view(duck, {}, False)
-        self._num_rows = int(duck.rows("SELECT count(*) FROM source")[0][0])
+        self._num_rows = int(duck.fetch_rows("SELECT count(*) FROM source")[0][0])
         if (name := self.roles.value) is None:
             return
-        column = f"c{self.columns.index(name)}"
-        column_type = self._types[column]
+        view_column = f"c{self.columns.index(name)}"
+        column_type = self._types_by_column[view_column]
         if column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
-            self.decimals[name] = self._settle_marks(duck, column, name).decimal
-            semicolons = all(relation.delimiter == ";" for relation in self._relations)
-            number = read_cell_sql(f"trim({column}, {literal(BLANKS)})", "," if semicolons else ".")
+            self.decimal_marks[name] = self._settle_marks(duck, view_column, name).decimal_mark
+            has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
+            number_sql = read_cell_sql(
+                f"trim({view_column}, {quote_literal(BLANKS)})", "," if has_semicolons else "."
+            )
         elif column_type.is_numeric() or column_type.is_null():
-            number, self.decimals[name] = f"CAST({column} AS DOUBLE)", ""
+            number_sql, self.decimal_marks[name] = f"CAST({view_column} AS DOUBLE)", ""
         else:
-            self.column_problem = refuse(NO_NUMBERS, f"column {shorten(name)}", ANOTHER)
-            raise self.column_problem
-        count = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number}), false)"
-        self._cells_without_number = int(duck.rows(count)[0][0])
-        finite = f"CASE WHEN isfinite({number}) THEN {number} ELSE 0.0 END"
-        clamped = f"coalesce(greatest(least({finite}, {LARGEST_CELL}), -{LARGEST_CELL}), 0.0)"
-        self._create_view(duck, {column: clamped}, False)
+            self.column_error = refuse(NO_NUMBERS, f"column {shorten(name)}", ANOTHER_COLUMN)
+            raise self.column_error
+        count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number_sql}), false)"
+        self._num_cells_without_number = int(duck.fetch_rows(count_sql)[0][0])
+        finite_sql = f"CASE WHEN isfinite({number_sql}) THEN {number_sql} ELSE 0.0 END"
+        clamped_sql = f"coalesce(greatest(least({finite_sql}, {LARGEST_CELL}), -{LARGEST_CELL}), 0.0)"
+        self._create_view(duck, {view_column: clamped_sql}, False)
 
     def _reduce(self) -> Facets:
         """Count the amounts per user, kept in ``amounts``, and return their histogram alone as facets."""
         for index, relation in enumerate(self._relations):
             if relation.kind is FileKind.JSON and relation.encoding != "utf-8":
                 self._relations[index] = self._recode(index, relation.encoding)
-        with self._duck() as duck:
+        with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
-            table = duck.table("source")
+            table = duck.get_table("source")
             value = None if roles.value is None else table[f"n{roles.value}"]
-            rows = query.select_counted(query.events(table, roles, value, has_nan=True), roles.missing_users)
-            self.amounts = self._count_amounts(duck, duck.keep("rows", rows), roles)
+            rows = query.select_counted(
+                query.select_events(table, roles, value, has_nan=True), roles.missing_users
+            )
+            self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
         return Facets(self.amounts.histogram)
 
     def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
         """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
-        who = ", ".join(query.who_columns(rows))
-        table = f"({sql_of(rows)})"
-        sizes = f"SELECT count(*) AS size FROM {table} GROUP BY {who}"
-        users = duck.columns(f"SELECT size, count(*) AS users FROM ({sizes}) GROUP BY size")
+        users_sql = ", ".join(query.list_user_columns(rows))
+        table_sql = f"({compile_sql(rows)})"
+        sizes_sql = f"SELECT count(*) AS size FROM {table_sql} GROUP BY {users_sql}"
+        size_columns = duck.fetch_columns(f"SELECT size, count(*) AS users FROM ({sizes_sql}) GROUP BY size")
         histogram = ContributionHistogram.nobody()
-        if users["size"].size:
-            histogram = ContributionHistogram.from_table(users["size"], users["users"])
-        without_user = self._num_rows - histogram.num_rows
+        if size_columns["size"].size:
+            histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
+        num_without_user = self._num_rows - histogram.num_rows
         amounts = UserAmounts(
-            histogram, rows_without_user=without_user, cells_without_number=self._cells_without_number
+            histogram,
+            num_rows_without_user=num_without_user,
+            num_cells_without_number=self._num_cells_without_number,
         )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
                 return amounts
-            totals = duck.columns(f"SELECT sum(value) AS sums FROM {table} GROUP BY {who}")["sums"]
+            totals = duck.fetch_columns(f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}")[
+                "sums"
+            ]
             return replace(amounts, totals=np.asarray(totals, np.float64))
-        groups = ", ".join(query.task_columns(rows))
-        named = f"FROM {table} WHERE task IS NOT NULL"
-        pairs_sql = f"SELECT {who}, count(*) AS rows{sums_sql} {named} GROUP BY {who}, {groups}"
-        code = f"dense_rank() OVER (ORDER BY {who}) AS code"
-        pairs = duck.columns(f"SELECT * EXCLUDE ({who}), {code} FROM ({pairs_sql})")
-        order = np.argsort(pairs["code"], kind="stable")
-        num_groups = f"SELECT count(*) FROM (SELECT DISTINCT {groups} {named})"
+        groups_sql = ", ".join(query.list_task_columns(rows))
+        named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
+        pairs_sql = (
+            f"SELECT {users_sql}, count(*) AS rows{sums_sql} {named_sql} GROUP BY {users_sql}, {groups_sql}"
+        )
+        code_sql = f"dense_rank() OVER (ORDER BY {users_sql}) AS code"
+        pair_columns = duck.fetch_columns(f"SELECT * EXCLUDE ({users_sql}), {code_sql} FROM ({pairs_sql})")
+        order = np.argsort(pair_columns["code"], kind="stable")
+        num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {named_sql})"
         return replace(
-            amounts, user_codes=np.asarray(pairs["code"], np.int64)[order],
-            rows=np.asarray(pairs["rows"], np.int64)[order],
-            sums=np.asarray(pairs["sums"], np.float64)[order] if sums_sql else None,
-            num_groups=int(duck.rows(num_groups)[0][0]),
+            amounts, user_codes=np.asarray(pair_columns["code"], np.int64)[order],
+            rows=np.asarray(pair_columns["rows"], np.int64)[order],
+            sums=np.asarray(pair_columns["sums"], np.float64)[order] if sums_sql else None,
+            num_groups=int(duck.fetch_rows(num_groups_sql)[0][0]),
         )  # fmt: skip

@@ -17,8 +17,8 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
-from dpcore.counting.formats import AS_CSV, File
-from dpcore.data.column_names import count_titles, refuse_many_columns, word_set
+from dpcore.counting.formats import SAVE_AS_CSV, File
+from dpcore.data.column_names import count_titles, refuse_many_columns, split_words
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_WORKBOOK_BYTES = 1_000_000_000
 """Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
-MAX_BESIDE_BYTES = 100_000_000
+MAX_OTHER_BYTES = 100_000_000
 """Largest unpacked size besides the sheets, mostly shared texts, which take six times as much memory in Python."""
 MAX_TREE_BYTES = 20_000_000
 """Largest unpacked size of a part that openpyxl parses to a tree of objects, such as formats."""
@@ -39,9 +39,9 @@ MAX_SHEET_CELLS = 12_000_000
 """Largest number of cells read, and of cells of the table (as wide as its widest row): half a minute of work."""
 MAX_SHEET_CHARACTERS = 250_000_000
 """Largest number of characters in all cells of a sheet."""
-PACKED_CELLS = 200_000
+MAX_UNPACKED_CELLS = 200_000
 """Largest number of cells of a sheet that are kept as Python objects, plus a row."""
-PACKED_CHARACTERS = 10_000_000
+MAX_UNPACKED_CHARACTERS = 10_000_000
 """Largest number of characters that are kept as Python objects, plus those of a row."""
 MAX_CELL_CHARACTERS = 120_000
 """Longest text of a cell. Excel's limit is 32,767 characters, but other programs write more."""
@@ -49,11 +49,11 @@ MAX_TAG_BYTES = 1_000_000
 """Longest tag or comment, which expat keeps in memory until it ends."""
 MAX_DEPTH = 100
 """Largest depth of nested elements, which expat keeps in memory while they are open."""
-_BLOCK = 1 << 16
-_LONG_TEXT = "Leave out columns of long text"
+_BLOCK_BYTES = 1 << 16
+_LONG_TEXT_REMEDY = "Leave out columns of long text"
 
 
-def _cell_text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """Return a cell's value as text; a missing one is empty."""
     if value is None:
         return ""
@@ -72,7 +72,7 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
     Raises:
         InvalidInput: Damaged, protected, empty, or too large.
     """
-    _refuse_bombs(path)
+    _refuse_zip_bombs(path)
     rows = _SheetRows()
     try:
         with path.open("rb") as file, _Archive(file) as archive:
@@ -80,11 +80,11 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
-        raise refuse("the Excel workbook is damaged or protected", remedy=AS_CSV) from None
-    if not rows.numbers:
+        raise refuse("the Excel workbook is damaged or protected", remedy=SAVE_AS_CSV) from None
+    if not rows.row_numbers:
         raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
-    lines = np.array(rows.numbers, np.int64)
-    cells = rows.cells()
+    lines = np.array(rows.row_numbers, np.int64)
+    cells = rows.build_frame()
     if num_titles := count_titles(cells):
         lines, cells = lines[num_titles:], cells.iloc[num_titles:].reset_index(drop=True)
         notes.append(f"The names of the columns are in line {lines[0]:,}, below a title.")
@@ -127,23 +127,23 @@ def _read_first_sheet(
         return "", []
     sheet, part_name = next((each for each in sheets if each[0].state == "visible"), sheets[0])
     texts: list[str] = []
-    if (shared := reader.package.find(SHARED_STRINGS)) is not None:
-        with archive.open(shared.PartName[1:]) as stream:
-            texts = shared_texts(stream, should_stop)
+    if (shared_part := reader.package.find(SHARED_STRINGS)) is not None:
+        with archive.open(shared_part.PartName[1:]) as stream:
+            texts = read_shared_texts(stream, should_stop)
     content = SheetReader(reader.wb, texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
     with archive.open(part_name) as stream:
-        for number, row in content.rows(stream):
+        for number, row in content.read_rows(stream):
             rows.add(number, row)
     is_first = sheet is sheets[0][0]
     notes = [f"The first visible one of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
-    if merged := content.merged_ranges:
-        ranges = wording.counted(merged, "range of cells is", "ranges of cells are")
-        notes.append(f"{ranges} merged: only the first cell of each counts. Fill the others first.")
-    return "" if is_first else sheet.name, [*notes, *rows.errors()]
+    if num_merged := content.num_merged_ranges:
+        ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
+        notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
+    return "" if is_first else sheet.name, [*notes, *rows.write_notes()]
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.
-_ERRORS = word_set(
+_ERROR_CELLS = split_words(
     "#N/A #REF! #VALUE! #NAME? #DIV/0! #NUM! #NULL! #SPILL! #CALC! #FIELD! #BLOCKED! #CONNECT!"
 )
 
@@ -155,67 +155,77 @@ class _SheetRows:
     """
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self._unpacked: list[list[str]] = []
-        self._unpacked_cells, self._unpacked_characters = 0, 0
-        self._characters, self._widest = 0, 0
-        self._packed: list[pd.DataFrame] = []
-        self._errors, self._first_error = 0, 0
+        self.row_numbers: list[int] = []
+        self._unpacked_rows: list[list[str]] = []
+        self._num_unpacked_cells, self._num_unpacked_characters = 0, 0
+        self._num_characters, self._max_width = 0, 0
+        self._packed_frames: list[pd.DataFrame] = []
+        self._num_errors, self._first_error_row = 0, 0
 
-    def add(self, number: int, row: Sequence[Any]) -> None:
+    def add(self, row_number: int, row: Sequence[Any]) -> None:
         """Add a row with content, with cells of failed formulas emptied; raise InvalidInput beyond a limit."""
-        cells = [_cell_text(value) for value in row]
+        cells = [_format_cell(value) for value in row]
         if not any(cells):
             return
         while not cells[-1]:
             cells.pop()
-        refuse_many_columns(len(cells), f"row {number:,}")
+        refuse_many_columns(len(cells), f"row {row_number:,}")
         for index, cell in enumerate(cells):
-            if cell in _ERRORS:
+            if cell in _ERROR_CELLS:
                 cells[index] = ""
-                self._errors, self._first_error = self._errors + 1, self._first_error or number
-        self.numbers.append(number)
-        self._unpacked.append(cells)
-        self._unpacked_cells += len(cells)
-        self._unpacked_characters += (characters := sum(map(len, cells)))
-        self._characters += characters
-        self._widest = max(self._widest, len(cells))
-        if self._widest * len(self.numbers) > MAX_SHEET_CELLS:
-            raise too_many_cells(MAX_SHEET_CELLS, number)
-        if self._characters > MAX_SHEET_CHARACTERS:
+                self._num_errors, self._first_error_row = (
+                    self._num_errors + 1,
+                    self._first_error_row or row_number,
+                )
+        self.row_numbers.append(row_number)
+        self._unpacked_rows.append(cells)
+        self._num_unpacked_cells += len(cells)
+        self._num_unpacked_characters += (num_characters := sum(map(len, cells)))
+        self._num_characters += num_characters
+        self._max_width = max(self._max_width, len(cells))
+        if self._max_width * len(self.row_numbers) > MAX_SHEET_CELLS:
+            raise build_cell_limit_error(MAX_SHEET_CELLS, row_number)
+        if self._num_characters > MAX_SHEET_CHARACTERS:
             raise refuse(
-                f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters", f"row {number:,}", _LONG_TEXT
+                f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters",
+                f"row {row_number:,}",
+                _LONG_TEXT_REMEDY,
             )
-        if self._unpacked_cells > PACKED_CELLS or self._unpacked_characters > PACKED_CHARACTERS:
+        if (
+            self._num_unpacked_cells > MAX_UNPACKED_CELLS
+            or self._num_unpacked_characters > MAX_UNPACKED_CHARACTERS
+        ):
             self._pack()
 
     def _pack(self) -> None:
         """Move the rows held as Python objects to a packed table."""
         import pandas as pd
 
-        width = max(map(len, self._unpacked))
-        full = [cells + [""] * (width - len(cells)) for cells in self._unpacked]
-        self._packed.append(pd.DataFrame(full, dtype="str"))
-        self._unpacked, self._unpacked_cells, self._unpacked_characters = [], 0, 0
+        width = max(map(len, self._unpacked_rows))
+        full_rows = [cells + [""] * (width - len(cells)) for cells in self._unpacked_rows]
+        self._packed_frames.append(pd.DataFrame(full_rows, dtype="str"))
+        self._unpacked_rows, self._num_unpacked_cells, self._num_unpacked_characters = [], 0, 0
 
-    def cells(self) -> pd.DataFrame:
+    def build_frame(self) -> pd.DataFrame:
         """Return all rows, as wide as the widest, with empty strings for missing cells. Call it once."""
         import pandas as pd
 
-        if self._unpacked:
+        if self._unpacked_rows:
             self._pack()
-        packed, self._packed = self._packed, []
-        return packed[0] if len(packed) == 1 else pd.concat(packed, ignore_index=True).fillna("")
+        frames, self._packed_frames = self._packed_frames, []
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")
 
-    def errors(self) -> list[str]:
+    def write_notes(self) -> list[str]:
         """Write the note on the cells of failed formulas, as a list of one; empty if there are none."""
-        if not self._errors:
+        if not self._num_errors:
             return []
-        cells = wording.counted(self._errors, "cell holds", "cells hold")
-        return [f"{cells} an error, such as #N/A (first: line {self._first_error:,}); it counts as missing."]
+        cells_text = wording.counted(self._num_errors, "cell holds", "cells hold")
+        return [
+            f"{cells_text} an error, such as #N/A (first: line {self._first_error_row:,}); it counts as missing."
+        ]
 
 
-def _refuse_bombs(path: File) -> None:
+def _refuse_zip_bombs(path: File) -> None:
     """Raise InvalidInput if a workbook unpacks to more bytes than are read, or is no archive."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
@@ -223,11 +233,15 @@ def _refuse_bombs(path: File) -> None:
             size = sum(member.file_size for member in members)
             other_bytes = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        raise refuse("the Excel workbook is damaged", remedy=AS_CSV) from None
+        raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
     if size > MAX_WORKBOOK_BYTES:
-        raise refuse(f"it unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read", remedy=AS_CSV)
-    if other_bytes > MAX_BESIDE_BYTES:
-        raise refuse(f"{other_bytes:,} bytes are beside the sheets, more than can be read", remedy=AS_CSV)
+        raise refuse(
+            f"it unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read", remedy=SAVE_AS_CSV
+        )
+    if other_bytes > MAX_OTHER_BYTES:
+        raise refuse(
+            f"{other_bytes:,} bytes are beside the sheets, more than can be read", remedy=SAVE_AS_CSV
+        )
 
 
 # --- the XML of a sheet and of its shared texts ------------------------------------------------------------
@@ -238,8 +252,8 @@ class _TextCollector(ABC):
 
     def __init__(self, should_stop: ShouldStop | None) -> None:
         self._should_stop = should_stop
-        self._collects, self._pieces, self._length = False, list[str](), 0
-        self._in_phonetic, self._depth, self._number = False, 0, 0
+        self._collects, self._pieces, self._num_characters = False, list[str](), 0
+        self._is_in_phonetic, self._depth, self._row_number = False, 0, 0
 
     def parse(self, stream: IO[bytes]) -> Iterator[None]:
         """Read the XML, and yield after each block.
@@ -251,7 +265,7 @@ class _TextCollector(ABC):
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler = self._collect
         parser.StartDoctypeDeclHandler = _refuse_declarations
-        while block := stream.read(_BLOCK):
+        while block := stream.read(_BLOCK_BYTES):
             check_stop(self._should_stop)
             parser.Parse(block, False)
             num_bytes += len(block)
@@ -272,22 +286,22 @@ class _TextCollector(ABC):
     def _take_text(self) -> str:
         """Return the text collected so far, and forget it."""
         text = "".join(self._pieces)
-        self._pieces, self._length = [], 0
+        self._pieces, self._num_characters = [], 0
         return text
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element of any name, and decide whether its text is collected."""
         name = name.rpartition(":")[2]
-        self._in_phonetic |= name == "rPh"
+        self._is_in_phonetic |= name == "rPh"
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ValueError("elements of a sheet lie too deep within each other")
-        self._collects = self._begin(name, attributes) and not self._in_phonetic
+        self._collects = self._begin(name, attributes) and not self._is_in_phonetic
 
     def _end(self, name: str) -> None:
         """Handle the end of an element of any name."""
         name = name.rpartition(":")[2]
-        self._in_phonetic &= name != "rPh"
+        self._is_in_phonetic &= name != "rPh"
         self._depth -= 1
         self._collects = False
         self._finish(name)
@@ -296,10 +310,12 @@ class _TextCollector(ABC):
         """Keep text of an element whose text is collected; raise InvalidInput if it is too long for a cell."""
         if self._collects:
             self._pieces.append(text)
-            self._length += len(text)
-            if self._length > MAX_CELL_CHARACTERS:
+            self._num_characters += len(text)
+            if self._num_characters > MAX_CELL_CHARACTERS:
                 message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
-                raise refuse(message, f"row {self._number:,}" if self._number else "", _LONG_TEXT)
+                raise refuse(
+                    message, f"row {self._row_number:,}" if self._row_number else "", _LONG_TEXT_REMEDY
+                )
 
 
 def _refuse_declarations(*_: object) -> None:
@@ -307,9 +323,9 @@ def _refuse_declarations(*_: object) -> None:
     raise ValueError("a sheet declares entities")
 
 
-def too_many_cells(max_cells: int, number: int) -> InvalidInput:
+def build_cell_limit_error(max_cells: int, row_number: int) -> InvalidInput:
     """Return the error for a sheet with more cells than the limit, which names a row."""
-    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {number:,}", AS_CSV)
+    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {row_number:,}", SAVE_AS_CSV)
 
 
 class _SharedTexts(_TextCollector):
@@ -330,7 +346,7 @@ class _SharedTexts(_TextCollector):
             self.texts.append(self._take_text().replace("x005F_", ""))
 
 
-def shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
+def read_shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
     """Read the shared texts, to which cells refer by their index.
 
     Raises:
@@ -354,12 +370,12 @@ class SheetReader(_TextCollector):
         should_stop: Called often.
 
     Attributes:
-        merged_ranges: Number of ranges of merged cells, after all rows were read.
+        num_merged_ranges: Number of ranges of merged cells, after all rows were read.
     """
 
     def __init__(
         self,
-        book: Workbook,
+        workbook: Workbook,
         texts: Sequence[str],
         max_rows: int,
         max_cells: int,
@@ -368,14 +384,14 @@ class SheetReader(_TextCollector):
         super().__init__(should_stop)
         from openpyxl.utils import column_index_from_string, datetime
 
-        self.merged_ranges, self._num_cells, self._num_others = 0, 0, 0
-        self._book, self._texts, self._max_rows, self._max_cells = book, texts, max_rows, max_cells
-        self._column_of, self._datetime = column_index_from_string, datetime
-        self._last_number, self._column, self._cell = 0, 0, dict[str, str]()
-        self._text_element, self._row = "", list[Any]()
-        self._rows: list[tuple[int, list[Any]]] = []
+        self.num_merged_ranges, self._num_cells, self._num_other_elements = 0, 0, 0
+        self._workbook, self._texts, self._max_rows, self._max_cells = workbook, texts, max_rows, max_cells
+        self._convert_letters, self._date_converter = column_index_from_string, datetime
+        self._last_number, self._column_number, self._cell_attributes = 0, 0, dict[str, str]()
+        self._text_element, self._row_values = "", list[Any]()
+        self._finished_rows: list[tuple[int, list[Any]]] = []
 
-    def rows(self, stream: IO[bytes]) -> Iterator[tuple[int, list[Any]]]:
+    def read_rows(self, stream: IO[bytes]) -> Iterator[tuple[int, list[Any]]]:
         """Yield the number of each row with content, and its values from the first column on.
 
         Raises:
@@ -383,8 +399,8 @@ class SheetReader(_TextCollector):
             ValueError: The XML is damaged.
         """
         for _ in self.parse(stream):
-            yield from self._rows
-            self._rows.clear()
+            yield from self._finished_rows
+            self._finished_rows.clear()
 
     def _begin(self, name: str, attributes: dict[str, str]) -> bool:
         """Note the cell or row that begins, within the limits; return True if the element holds a cell's value."""
@@ -393,21 +409,21 @@ class SheetReader(_TextCollector):
         if name == "c":
             self._num_cells += 1
             if self._num_cells > self._max_cells:
-                raise too_many_cells(self._max_cells, self._number)
-            self._cell = attributes
+                raise build_cell_limit_error(self._max_cells, self._row_number)
+            self._cell_attributes = attributes
             self._text_element = "t" if attributes.get("t") == "inlineStr" else "v"
             letters = attributes.get("r", "").rstrip(string.digits)
-            self._column = self._column_of(letters) if letters else self._column + 1
+            self._column_number = self._convert_letters(letters) if letters else self._column_number + 1
         elif name == "row":
-            self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
-            self._column, self._row = 0, []
-            if self._number > self._max_rows:
-                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=AS_CSV)
+            self._row_number = int(float(attributes["r"])) if "r" in attributes else self._row_number + 1
+            self._column_number, self._row_values = 0, []
+            if self._row_number > self._max_rows:
+                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=SAVE_AS_CSV)
         elif name == "mergeCell":
-            self.merged_ranges += 1
+            self.num_merged_ranges += 1
         else:
-            self._num_others += 1
-            if self._num_others > 2 * self._max_cells:
+            self._num_other_elements += 1
+            if self._num_other_elements > 2 * self._max_cells:
                 raise ValueError("a sheet holds more elements than its cells need")
         return False
 
@@ -416,32 +432,32 @@ class SheetReader(_TextCollector):
         if name == "c":
             self._text_element = ""
             if text := self._take_text():
-                self._row += [None] * (self._column - len(self._row))
-                self._row[self._column - 1] = self._value(text)
-        elif name == "row" and self._row:
+                self._row_values += [None] * (self._column_number - len(self._row_values))
+                self._row_values[self._column_number - 1] = self._convert_value(text)
+        elif name == "row" and self._row_values:
             # A row after a later one is skipped, as openpyxl does in the programs.
-            if self._number > self._last_number:
-                self._rows.append((self._number, self._row))
-                self._last_number = self._number
-            self._row = []
+            if self._row_number > self._last_number:
+                self._finished_rows.append((self._row_number, self._row_values))
+                self._last_number = self._row_number
+            self._row_values = []
 
-    def _value(self, text: str) -> Any:
+    def _convert_value(self, text: str) -> Any:
         """Return the value of the current cell from its text, as openpyxl would."""
-        cell_type = self._cell.get("t", "n")
+        cell_type = self._cell_attributes.get("t", "n")
         if cell_type == "s":
             return self._texts[int(text)]
         if cell_type == "b":
             return bool(int(text))
         if cell_type == "d":
-            return self._datetime.from_ISO8601(text)
+            return self._date_converter.from_ISO8601(text)
         if cell_type != "n":
             return text
         number = float(text) if "." in text or "e" in text.lower() else int(text)
-        style = int(self._cell.get("s", 0))
-        if style not in self._book._date_formats:
+        style = int(self._cell_attributes.get("s", 0))
+        if style not in self._workbook._date_formats:
             return number
         try:
-            is_duration = style in self._book._timedelta_formats
-            return self._datetime.from_excel(number, self._book.epoch, timedelta=is_duration)
+            is_duration = style in self._workbook._timedelta_formats
+            return self._date_converter.from_excel(number, self._workbook.epoch, timedelta=is_duration)
         except (OverflowError, ValueError):
             return "#VALUE!"

@@ -21,18 +21,18 @@ MAX_COLUMNS = 1_000
 MOST_TITLES = 10
 """Largest number of title lines above the column names."""
 _INSPECTED_ROWS = 1_000
-_NO_HEADER = "there is no header row: the first line looks like data"
-_ADD_HEADER = "Put a line of column names on top, such as user,value"
-HEADER_AGAIN = "the header row stands among the data again"
-REMOVE_HEADER = "Remove it (were several files joined?)"
+_NO_HEADER_MESSAGE = "there is no header row: the first line looks like data"
+_ADD_HEADER_REMEDY = "Put a line of column names on top, such as user,value"
+HEADER_AGAIN_MESSAGE = "the header row stands among the data again"
+REMOVE_HEADER_REMEDY = "Remove it (were several files joined?)"
 
 
-def word_set(text: str) -> frozenset[str]:
+def split_words(text: str) -> frozenset[str]:
     """Return the distinct words of a text with blanks between them."""
     return frozenset(text.split())
 
 
-def name_words(name: str) -> tuple[str, ...]:
+def split_name(name: str) -> tuple[str, ...]:
     """Split a column name into words in lower case: ``CustomerID`` is ``customer``, ``id``."""
     return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()))
 
@@ -43,12 +43,12 @@ def shorten(name: str) -> str:
 
 
 # Beginnings that a spreadsheet would run as a formula, also in full width; numbers with a sign are excluded.
-_FORMULA = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)"
+_FORMULA_PATTERN = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)"
 
 
 def escape_formula(text: str) -> str:
     """Return a cell's text with a quote in front if a spreadsheet would run it as a formula; else unchanged."""
-    return "'" + text if re.match(_FORMULA, text) else text
+    return "'" + text if re.match(_FORMULA_PATTERN, text) else text
 
 
 def escape_formulas_in_line(text: str) -> str:
@@ -57,15 +57,15 @@ def escape_formulas_in_line(text: str) -> str:
     return "".join(piece if i % 2 else escape_formula(piece) for i, piece in enumerate(pieces))
 
 
-def and_more(count: int) -> str:
+def and_more(num_further: int) -> str:
     """Return the number of further entries as text in brackets; empty for none."""
-    return f" (and {count:,} more)" if count > 0 else ""
+    return f" (and {num_further:,} more)" if num_further > 0 else ""
 
 
-def refuse_many_columns(count: int, location: str = "") -> None:
+def refuse_many_columns(num_columns: int, location: str = "") -> None:
     """Raise `InvalidInput` if a table has more than `MAX_COLUMNS` columns."""
-    if count > MAX_COLUMNS:
-        message = f"there are {count:,} columns; at most {MAX_COLUMNS:,} are read"
+    if num_columns > MAX_COLUMNS:
+        message = f"there are {num_columns:,} columns; at most {MAX_COLUMNS:,} are read"
         raise refuse(message, location, "Keep the columns that say who, what and how much")
 
 
@@ -74,28 +74,34 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
     names = [" ".join(cell.split()) for cell in header]
     refuse_many_columns(len(names), f"line {line}")
     kinds = [looks_like_data(cell) for cell in names if cell]
-    strong = any(is_header_word(cell) for cell in names)
-    if not any(names) or (kinds and (all(kinds) or (any(kinds) and not strong))):
+    has_header_word = any(is_header_word(cell) for cell in names)
+    if not any(names) or (kinds and (all(kinds) or (any(kinds) and not has_header_word))):
         if line:
-            problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
+            problems.add(_NO_HEADER_MESSAGE, f"line {line}", _ADD_HEADER_REMEDY)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
-    elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
-        positions = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
-        which = " and ".join(positions[:3]) + and_more(len(positions) - 3)
+    elif repeated_names := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
+        positions = [str(k + 1) for k, cell in enumerate(names) if cell == repeated_names[0]]
+        positions_text = " and ".join(positions[:3]) + and_more(len(positions) - 3)
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
-        quoted = f' ("{shorten(twice[0])}")' if strong else ""
-        message = f"columns {which} have the same name{quoted}{and_more(len(twice) - 1)}"
+        quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
+        message = (
+            f"columns {positions_text} have the same name{quoted_text}{and_more(len(repeated_names) - 1)}"
+        )
         problems.add(message, f"line {line}", "Give every column its own name")
-    unnamed = [index for index, cell in enumerate(names) if not cell]
+    unnamed_indices = [index for index, cell in enumerate(names) if not cell]
     used_names = set(names)
-    for index in unnamed:
+    for index in unnamed_indices:
         names[index] = f"column {index + 1}"
         while names[index] in used_names:
             names[index] += "'"
-    if unnamed and len(unnamed) < len(names):
-        subject = wording.counted(len(unnamed), "column without a name is", "columns without a name are")
-        notes.append(f'{subject} called "{names[unnamed[0]]}"{" and so on" if len(unnamed) > 1 else ""}.')
+    if unnamed_indices and len(unnamed_indices) < len(names):
+        subject_text = wording.counted(
+            len(unnamed_indices), "column without a name is", "columns without a name are"
+        )
+        notes.append(
+            f'{subject_text} called "{names[unnamed_indices[0]]}"{" and so on" if len(unnamed_indices) > 1 else ""}.'
+        )
     return names
 
 
@@ -106,9 +112,9 @@ def count_titles(rows: pd.DataFrame) -> int:
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
     for index, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
-        filled = [cell for cell in cells if cell]
-        if len(filled) <= 1:
-            if any(is_header_word(cell) and len(name_words(cell)) <= 2 for cell in filled):
+        filled_cells = [cell for cell in cells if cell]
+        if len(filled_cells) <= 1:
+            if any(is_header_word(cell) and len(split_name(cell)) <= 2 for cell in filled_cells):
                 return 0  # The name of one column; the other columns have none.
             continue
         num_header_words = sum(map(is_header_word, cells))
@@ -119,10 +125,10 @@ def count_titles(rows: pd.DataFrame) -> int:
     return 0
 
 
-def refuse_title(names_in: int, line: int) -> InvalidInput:
+def refuse_title(names_line: int, title_line: int) -> InvalidInput:
     """Return the error of a title above the column names, with the lines of both."""
-    message = f"a title stands above the names of the columns, which are in line {names_in:,}"
-    return refuse(message, f"line {line}", "Remove the lines above them")
+    message = f"a title stands above the names of the columns, which are in line {names_line:,}"
+    return refuse(message, f"line {title_line}", "Remove the lines above them")
 
 
 def check_header_row(
@@ -141,23 +147,31 @@ def check_header_row(
             return
     matches = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
     is_header = np.logical_and.reduce(matches)
-    strong = any(is_header_word(name) for name in names)
+    has_header_word = any(is_header_word(name) for name in names)
     if is_header.any() and len(names) > 1:
-        rows = np.flatnonzero(is_header)
-        problems.add(HEADER_AGAIN + and_more(rows.size - 1), f"line {starts[rows[0]]:,}", REMOVE_HEADER)
+        header_rows = np.flatnonzero(is_header)
+        problems.add(
+            HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1),
+            f"line {starts[header_rows[0]]:,}",
+            REMOVE_HEADER_REMEDY,
+        )
         return
-    if strong:
+    if has_header_word:
         return
     is_repeated = [bool(rows.any()) for rows in matches]
-    numbered = [_same_shape(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
-    if all(s or n for s, n in zip(is_repeated, numbered, strict=True)) or any(numbered):
-        problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
+    has_row_shape = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
+    if all(s or n for s, n in zip(is_repeated, has_row_shape, strict=True)) or any(has_row_shape):
+        problems.add(
+            f"{_NO_HEADER_MESSAGE}, as the same cells stand below it", f"line {line}", _ADD_HEADER_REMEDY
+        )
     elif any(is_repeated):
-        number = is_repeated.index(True) + 1
-        notes.append(f"The name of column {number} also stands among its rows: is the first line a header?")
+        column_number = is_repeated.index(True) + 1
+        notes.append(
+            f"The name of column {column_number} also stands among its rows: is the first line a header?"
+        )
 
 
-def _same_shape(name: str, cells: pd.Series) -> bool:
+def _has_shape_of(name: str, cells: pd.Series) -> bool:
     """Return True if a name with digits, such as u17, has the form of nearly all cells below it, such as u203."""
     if not re.search(r"[0-9]", name) or name.startswith("column "):
         return False
@@ -165,14 +179,14 @@ def _same_shape(name: str, cells: pd.Series) -> bool:
     return len(cells) > 0 and has_shape.sum() >= 0.8 * len(cells)
 
 
-_DATA_LIKE = re.compile(
+_DATA_PATTERN = re.compile(
     r"[+-]?[0-9][0-9.,' ]*(?:[eE][+-]?[0-9]+)?|[+-]?[.,][0-9]+|nan|-?inf"  # numbers
     r"|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[ T].*)?"  # dates
     r"|[^@\s]+@[^@\s]+\.[a-z]+"  # mail addresses
     r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
     re.IGNORECASE,
 )
-_HEADER_WORDS = word_set(
+_HEADER_WORDS = split_words(
     "id uid user users customer customers client clients author authors account session member patient person email "
     "count counts n rows size sizes contributions value values amount price rating score total task tasks product "
     "item category group date time timestamp day month year name country index"
@@ -181,12 +195,12 @@ _HEADER_WORDS = word_set(
 
 def looks_like_data(cell: str) -> bool:
     """Return True if a cell has the form of a number, a date, a mail address or a UUID."""
-    return _DATA_LIKE.fullmatch(cell) is not None
+    return _DATA_PATTERN.fullmatch(cell) is not None
 
 
 def is_header_word(cell: str) -> bool:
     """Return True if a cell contains a common word of column names, and no digits."""
-    return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))
+    return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in split_name(cell))
 
 
 # --- columns that a person names ----------------------------------------------------------------------------
@@ -226,7 +240,7 @@ def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[s
             problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
 
 
-def add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
+def add_missing_arguments(problems: Problems, missing_arguments: Sequence[str]) -> None:
     """Add a problem for each argument (value, group) whose column a question needs and nobody named."""
-    for name in lacking:
+    for name in missing_arguments:
         problems.add(f"this question needs the column of the {name}s: {name}=…")

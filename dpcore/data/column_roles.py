@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.data.column_names import name_words, shorten, word_set
+from dpcore.data.column_names import shorten, split_name, split_words
 from dpcore.data.tables import Numbers, Table, read_numbers
 from dpcore.dataset import Contribution
 
@@ -31,7 +31,7 @@ class MissingUsers(enum.Enum):
     ONE_USER = "count them as one user"
 
 
-ROLES_OF = {
+ROLES_BY_KIND = {
     TableKind.EVENTS: ("user", "value", "task"),
     TableKind.COUNTS: ("user", "count"),
     TableKind.HISTOGRAM: ("size", "users"),
@@ -101,35 +101,37 @@ class Roles:
     @property
     def columns(self) -> dict[str, str | None]:
         """Return the column of each role of this kind of table; None for a role that must be filled and is not."""
-        counted = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(self.contribution)
-        columns = {role: getattr(self, role) for role in ROLES_OF[self.kind]}
+        counted_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(
+            self.contribution
+        )
+        columns = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
         if self.kind is TableKind.EVENTS:
             columns |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
             columns |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
-            optional = {"value", "task"} - {counted}
+            optional_roles = {"value", "task"} - {counted_role}
         else:
-            optional = {"user"} if self.kind is TableKind.COUNTS else {"value"}
-        return {role: c for role, c in columns.items() if c is not None or role not in optional}
+            optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
+        return {role: c for role, c in columns.items() if c is not None or role not in optional_roles}
 
 
 _USER_WORDS = (  # by decreasing certainty
-    word_set(
+    split_words(
         "user userid uid username customer customerid client clientid author account member patient visitor subscriber "
         "person participant respondent worker contributor player student buyer reviewer rater voter employee household "
         "committer owner kunde nutzer benutzer"
     ),
-    word_set("email mail session sessionid device deviceid cookie ip phone"),
-    word_set("id name who"),
+    split_words("email mail session sessionid device deviceid cookie ip phone"),
+    split_words("id name who"),
 )
-_PEOPLE = word_set(
+_PEOPLE_WORDS = split_words(
     "users customers clients authors accounts members patients visitors subscribers people persons participants "
     "respondents workers contributors players students buyers reviewers raters employees"
 )
-_IDENTIFYING = word_set("id uid name key no nr number num code hash hashed pseudonym login of the e")
-_COUNT_WORDS = word_set(
+_IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
+_COUNT_WORDS = split_words(
     "count counts cnt n rows contributions contribution num nb records events frequency anzahl freq"
 )
-_SIZE_WORDS = word_set("size sizes contributions contribution rows multiplicity")
+_SIZE_WORDS = split_words("size sizes contributions contribution rows multiplicity")
 # In order of preference.
 _VALUES_IN_ORDER = (
     *("value", "amount", "price", "rating", "score", "total", "cost", "revenue", "sales", "spend"),
@@ -142,8 +144,8 @@ _TASKS_IN_ORDER = (
     *("country", "tag", "model"),
 )
 _VALUE_WORDS, _TASK_WORDS = frozenset(_VALUES_IN_ORDER), frozenset(_TASKS_IN_ORDER)
-_TASKS = frozenset(word + "s" for word in _TASK_WORDS) | {"categories", "countries"}
-_SAMPLE = 1_000
+_TASK_PLURALS = frozenset(word + "s" for word in _TASK_WORDS) | {"categories", "countries"}
+_NUM_SAMPLED = 1_000
 
 
 def guess_roles(table: Table) -> Roles:
@@ -151,10 +153,10 @@ def guess_roles(table: Table) -> Roles:
 
     Never raises on a `Table`; without any evidence the first column is taken as the users of an events table.
     """
-    if pairs := _as_pairs(table):
+    if pairs := _guess_pairs(table):
         return pairs
     columns = [c for c in table.columns if not _is_row_number(table, c)] or list(table.columns)
-    return _as_histogram(table, columns) or _as_counts(table, columns) or _as_events(table, columns)
+    return _guess_histogram(table, columns) or _guess_counts(table, columns) or _guess_events(table, columns)
 
 
 PAIRS_HEADER = ("user", "group", "rows")
@@ -162,148 +164,161 @@ PAIRS_HEADER = ("user", "group", "rows")
 PAIRS_SUM = "sum"
 
 
-def _as_pairs(table: Table) -> Roles | None:
+def _guess_pairs(table: Table) -> Roles | None:
     """Return the roles of a table of pairs written by an engine count, by its header and sorted codes; else None."""
     if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
         return None
-    user, group, rows = PAIRS_HEADER
-    if not all(_mostly_whole(table, name, 1.0) for name in PAIRS_HEADER):
+    user_column, group_column, rows_column = PAIRS_HEADER
+    if not all(_has_whole_numbers(table, name, 1.0) for name in PAIRS_HEADER):
         return None
-    if not (_sample(table, rows).values >= 1).all():
+    if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
-    steps, group_steps = (np.diff(_sample(table, name).values) for name in (user, group))
-    if (steps < 0).any() or (group_steps[steps == 0] <= 0).any():
+    user_steps, group_steps = (
+        np.diff(_read_first_numbers(table, name).values) for name in (user_column, group_column)
+    )
+    if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
-    value = PAIRS_SUM if PAIRS_SUM in table.columns else None
-    return Roles(TableKind.PAIRS, user=user, task=group, count=rows, value=value)
+    value_column = PAIRS_SUM if PAIRS_SUM in table.columns else None
+    return Roles(TableKind.PAIRS, user=user_column, task=group_column, count=rows_column, value=value_column)
 
 
-def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
+def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users, guessed from names and cells; None if it is none."""
     if len(columns) < 2:
         return None
-    people = [c for c in columns if _counts_people(c)]
-    sizes = [c for c in columns if c not in people and set(name_words(c)) & (_SIZE_WORDS | _COUNT_WORDS)]
-    tasks = [c for c in columns if c not in people and set(name_words(c)) & _TASKS]
-    size, users = columns[:2]
-    if people and (sizes or tasks):
+    people_columns = [c for c in columns if _counts_people(c)]
+    size_columns = [
+        c for c in columns if c not in people_columns and set(split_name(c)) & (_SIZE_WORDS | _COUNT_WORDS)
+    ]
+    task_columns = [c for c in columns if c not in people_columns and set(split_name(c)) & _TASK_PLURALS]
+    size_column, users_column = columns[:2]
+    if people_columns and (size_columns or task_columns):
         # How many tasks have so many users: the tasks are what is counted.
-        size, users = (sizes[0], people[0]) if sizes else (people[0], tasks[0])
+        size_column, users_column = (
+            (size_columns[0], people_columns[0]) if size_columns else (people_columns[0], task_columns[0])
+        )
     elif (
         len(columns) > 2
-        or any(map(_user_score, columns))
-        or _names_values_or_tasks(users)
-        or not (_ascends(table, size) and _mostly_whole(table, users, 1.0))
+        or any(map(_score_as_users, columns))
+        or _names_values_or_tasks(users_column)
+        or not (_is_ascending(table, size_column) and _has_whole_numbers(table, users_column, 1.0))
     ):
         return None
-    if not all(_mostly_whole(table, c, 0.5) for c in (size, users)):
+    if not all(_has_whole_numbers(table, c, 0.5) for c in (size_column, users_column)):
         return None
-    if len(columns) > 2 and len(table.frame) > 1 and not _all_distinct(table, size):
+    if len(columns) > 2 and len(table.frame) > 1 and not _is_distinct(table, size_column):
         return None  # say, users and events per page
-    return Roles(TableKind.HISTOGRAM, size=size, users=users)
+    return Roles(TableKind.HISTOGRAM, size=size_column, users=users_column)
 
 
 def _names_values_or_tasks(column: str) -> bool:
     """Return True if a column's name has a word for values or for tasks."""
-    return bool(set(name_words(column)) & (_VALUE_WORDS | _TASK_WORDS))
+    return bool(set(split_name(column)) & (_VALUE_WORDS | _TASK_WORDS))
 
 
-def _as_counts(table: Table, columns: list[str]) -> Roles | None:
+def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    count_columns = [c for c in columns if set(name_words(c)) & _COUNT_WORDS and not _counts_people(c)]
-    user = next(iter(list_other_user_columns(columns, count_columns)), None)
+    count_columns = [c for c in columns if set(split_name(c)) & _COUNT_WORDS and not _counts_people(c)]
+    user_column = next(iter(list_other_user_columns(columns, count_columns)), None)
     if len(columns) == 1:
-        is_single = count_columns and _mostly_whole(table, columns[0], 0.5)
+        is_single = count_columns and _has_whole_numbers(table, columns[0], 0.5)
         return Roles(TableKind.COUNTS, count=columns[0]) if is_single else None
-    if user is not None and count_columns and (len(columns) == 2 or _all_distinct(table, user)):
-        return Roles(TableKind.COUNTS, user=user, count=count_columns[0])
+    if user_column is not None and count_columns and (len(columns) == 2 or _is_distinct(table, user_column)):
+        return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
         first, second = columns
-        is_value_first = bool(set(name_words(first)) & _VALUE_WORDS)
-        is_named = is_value_first or _names_values_or_tasks(second) or _user_score(second)
-        if not is_named and _all_distinct(table, first) and _mostly_whole(table, second, 1.0):
+        is_value_first = bool(set(split_name(first)) & _VALUE_WORDS)
+        is_named = is_value_first or _names_values_or_tasks(second) or _score_as_users(second)
+        if not is_named and _is_distinct(table, first) and _has_whole_numbers(table, second, 1.0):
             return Roles(TableKind.COUNTS, user=first, count=second)
     return None
 
 
-def _as_events(table: Table, columns: list[str]) -> Roles:
+def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; without evidence the first column has the users."""
-    user = next(iter(list_other_user_columns(columns, ())), None)
-    if user is None:
+    user_column = next(iter(list_other_user_columns(columns, ())), None)
+    if user_column is None:
         candidates = [c for c in columns if not _names_values_or_tasks(c)] or columns
-        texts = [c for c in candidates if not _all_numbers(table, c) and not _all_distinct(table, c)]
-        user = (texts or candidates)[0]
-    other_columns = [c for c in columns if c != user]
-    value = _first_named(other_columns, _VALUES_IN_ORDER, lambda c: _all_numbers(table, c))
-    other_columns = [c for c in other_columns if c != value]
-    return Roles(TableKind.EVENTS, user=user, value=value, task=_first_named(other_columns, _TASKS_IN_ORDER))
+        text_columns = [
+            c for c in candidates if not _has_only_numbers(table, c) and not _is_distinct(table, c)
+        ]
+        user_column = (text_columns or candidates)[0]
+    other_columns = [c for c in columns if c != user_column]
+    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, lambda c: _has_only_numbers(table, c))
+    other_columns = [c for c in other_columns if c != value_column]
+    return Roles(
+        TableKind.EVENTS,
+        user=user_column,
+        value=value_column,
+        task=_find_named_column(other_columns, _TASKS_IN_ORDER),
+    )
 
 
-def _first_named(
+def _find_named_column(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
     """Return the column that fits and whose name has the earliest of these words; None if no column does."""
     matches: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
-        parts = name_words(column)
+        parts = split_name(column)
         # StockCode is also stockcode.
         matches += [(words.index(word), index, column) for word in (*parts, "".join(parts)) if word in words]
     return next((column for _, _, column in sorted(matches) if fits(column)), None)
 
 
-def _user_score(column: str) -> float:
+def _score_as_users(column: str) -> float:
     """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
-    words = set(name_words(column))
+    words = set(split_name(column))
     for rank, known_words in enumerate(_USER_WORDS):
         if words & known_words and not words & (_COUNT_WORDS | _VALUE_WORDS):
-            strange = words - known_words - _IDENTIFYING
-            if rank == len(_USER_WORDS) - 1 and strange:  # order_id, product_name
+            other_words = words - known_words - _IDENTIFYING_WORDS
+            if rank == len(_USER_WORDS) - 1 and other_words:  # order_id, product_name
                 return 0.0
             # The rank decides; what follows, less than 1 in all, orders columns of one rank.
-            return 3.0 - rank + 0.3 * (bool(words & {"id", "uid"})) - 0.5 * bool(strange)
+            return 3.0 - rank + 0.3 * (bool(words & {"id", "uid"})) - 0.5 * bool(other_words)
     return 0.0
 
 
 def _counts_people(column: str) -> bool:
     """Return True if a column's name says that it has numbers of people."""
-    words = set(name_words(column))
+    words = set(split_name(column))
     counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
-    return "per" not in words and bool(words & _PEOPLE or counts_users)
+    return "per" not in words and bool(words & _PEOPLE_WORDS or counts_users)
 
 
 def _is_row_number(table: Table, column: str) -> bool:
     """Return True if a column only numbers the rows, like the index of a data frame."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
-    head = table.frame[column].iloc[:_SAMPLE].tolist()
+    head = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
     return any(head == [str(start + offset) for offset in range(len(head))] for start in (0, 1))
 
 
-def _sample(table: Table, column: str) -> Numbers:
-    """Read the first `_SAMPLE` cells of a column as numbers."""
-    return read_numbers(table, column, _SAMPLE)
+def _read_first_numbers(table: Table, column: str) -> Numbers:
+    """Read the first `_NUM_SAMPLED` cells of a column as numbers."""
+    return read_numbers(table, column, _NUM_SAMPLED)
 
 
-def _mostly_whole(table: Table, column: str, share: float) -> bool:
+def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
     """Return True if at least this share of the first cells are whole numbers of at least 0."""
-    values = _sample(table, column).values
+    values = _read_first_numbers(table, column).values
     with np.errstate(invalid="ignore"):
-        fine = (values >= 0) & (values == np.floor(values))
-    return bool(fine.mean() >= share)
+        is_whole = (values >= 0) & (values == np.floor(values))
+    return bool(is_whole.mean() >= min_share)
 
 
-def _all_numbers(table: Table, column: str) -> bool:
+def _has_only_numbers(table: Table, column: str) -> bool:
     """Return True if all of the first cells are finite numbers."""
-    return bool(np.isfinite(_sample(table, column).values).all())
+    return bool(np.isfinite(_read_first_numbers(table, column).values).all())
 
 
-def _ascends(table: Table, column: str) -> bool:
+def _is_ascending(table: Table, column: str) -> bool:
     """Return True if a column has at least two numbers, each above the one before."""
     numbers = read_numbers(table, column).values
     return numbers.size > 1 and bool(np.isfinite(numbers).all() and (np.diff(numbers) > 0).all())
 
 
-def _all_distinct(table: Table, column: str) -> bool:
+def _is_distinct(table: Table, column: str) -> bool:
     """Return True if a column has at least two cells that are not blank, and no two of these are equal."""
     cells = table.frame[column]
     filled = cells[(cells != "").to_numpy(bool)]
@@ -312,18 +327,20 @@ def _all_distinct(table: Table, column: str) -> bool:
 
 def explain_roles(roles: Roles) -> str:
     """Describe the kind of table and the roles of its columns in a sentence."""
-    columns = {role: shorten(column or "?") for role, column in roles.columns.items()}
-    columns = (
-        {"contribution": roles.contribution.value, **columns} if roles.kind is TableKind.EVENTS else columns
+    columns_by_role = {role: shorten(column or "?") for role, column in roles.columns.items()}
+    columns_by_role = (
+        {"contribution": roles.contribution.value, **columns_by_role}
+        if roles.kind is TableKind.EVENTS
+        else columns_by_role
     )
-    phrases = [f"{role} = {column}" for role, column in columns.items()]
+    phrases = [f"{role} = {column}" for role, column in columns_by_role.items()]
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    unused_columns = [c for c in columns if c not in used_columns and _user_score(c) > 0]
-    return sorted(unused_columns, key=_user_score, reverse=True)
+    unused_columns = [c for c in columns if c not in used_columns and _score_as_users(c) > 0]
+    return sorted(unused_columns, key=_score_as_users, reverse=True)
 
 
 def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
@@ -362,13 +379,13 @@ def refuse_wrong_columns(
 
 def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
     """Write a question to the person if the user column looks wrong; else return an empty text."""
-    unit = roles.privacy_unit
-    user_names = " and ".join(map(shorten, unit))
-    other_columns = list_other_user_columns(columns, unit) if unit else []
+    user_columns = roles.privacy_unit
+    users_text = " and ".join(map(shorten, user_columns))
+    other_columns = list_other_user_columns(columns, user_columns) if user_columns else []
     if other_columns:
-        who = f"is {user_names} the privacy unit, or {shorten(other_columns[0])}?"
+        question_text = f"is {users_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        who = f"does {user_names or 'a row'} really say who?"
+        question_text = f"does {users_text or 'a row'} really say who?"
     if num_users == 1:
-        return f"There is only one user: {who}"
-    return f"Every user has exactly one contribution: {who}" if max_size == 1 else ""
+        return f"There is only one user: {question_text}"
+    return f"Every user has exactly one contribution: {question_text}" if max_size == 1 else ""

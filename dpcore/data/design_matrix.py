@@ -41,7 +41,7 @@ MAX_FEATURES = 50
 Check = Callable[[FloatArray, IntArray, tuple[str, ...]], object]
 """Check of features, users and names of the features; it raises `InvalidInput` if a model cannot use them."""
 
-_INFINITE = re.compile(r"[+-]?inf(inity)?|.*[0-9].*", re.IGNORECASE)
+_INFINITE_PATTERN = re.compile(r"[+-]?inf(inity)?|.*[0-9].*", re.IGNORECASE)
 
 
 class FeatureKind(enum.Enum):
@@ -100,13 +100,17 @@ def read_levels(column: str, text: str) -> Feature:
             problems.add("at least two are needed, the reference level and another", location)
         if len(names) > MAX_LEVELS:
             problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", location)
-        if twice := sorted(shorten(name) for name, times in Counter(names).items() if times > 1):
-            further = and_more(len(twice) - 3)
-            problems.add(f"{', '.join(twice[:3])}{further} stands twice", location, "Write each level once")
+        if repeated_names := sorted(shorten(name) for name, times in Counter(names).items() if times > 1):
+            further_text = and_more(len(repeated_names) - 3)
+            problems.add(
+                f"{', '.join(repeated_names[:3])}{further_text} stands twice",
+                location,
+                "Write each level once",
+            )
     return Feature(column, FeatureKind.CATEGORIES, names[0], tuple(names[1:]))
 
 
-def levels(table: Table, column: str) -> tuple[str, ...]:
+def list_levels(table: Table, column: str) -> tuple[str, ...]:
     """Return the distinct cells of a column, the most frequent first; blank ones do not count."""
     cells = table.frame[column]
     counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
@@ -117,7 +121,9 @@ def is_numeric(table: Table, column: str) -> bool:
     """Return True if a column has numbers, and every other cell is missing."""
     numbers = read_numbers(table, column)
     return (
-        numbers.marks.problem is None and not numbers.text.any() and bool(np.isfinite(numbers.values).any())
+        numbers.marks.problem is None
+        and not numbers.is_text.any()
+        and bool(np.isfinite(numbers.values).any())
     )
 
 
@@ -131,10 +137,12 @@ def guess_design(table: Table, classes: bool = False) -> Design:
     roles = guess_roles(table)
     user = roles.user or table.columns[0]
     other_columns = [c for c in table.columns if c != user]
-    numeric = [c for c in other_columns if is_numeric(table, c)]
-    label = roles.value if roles.value in other_columns else (numeric or other_columns or [user])[-1]
-    named = [c for c in (other_columns if classes else numeric) if c.strip().casefold() in LABEL_NAMES]
-    label = named[0] if named else label
+    numeric_columns = [c for c in other_columns if is_numeric(table, c)]
+    label = roles.value if roles.value in other_columns else (numeric_columns or other_columns or [user])[-1]
+    label_columns = [
+        c for c in (other_columns if classes else numeric_columns) if c.strip().casefold() in LABEL_NAMES
+    ]
+    label = label_columns[0] if label_columns else label
     return Design(label or user, user, guess_features(table, [c for c in other_columns if c != label]))
 
 
@@ -158,7 +166,7 @@ def guess_features(
             features.append(categories[column])
         elif is_numeric(table, column):
             features.append(Feature(column))
-        elif 2 <= len(names := levels(table, column)) <= MAX_LEVELS // 2 or keeps_all:
+        elif 2 <= len(names := list_levels(table, column)) <= MAX_LEVELS // 2 or keeps_all:
             features.append(Feature(column, FeatureKind.CATEGORIES, names[0] if names else ""))
     return tuple(features)
 
@@ -170,44 +178,44 @@ class _Reading:
     table: Table
     problems: Problems = field(default_factory=Problems)
     notes: list[str] = field(default_factory=list)
-    missing: dict[str, BoolArray] = field(default_factory=dict)
-    decimals: dict[str, str] = field(default_factory=dict)
+    is_missing_by_column: dict[str, BoolArray] = field(default_factory=dict)
+    decimal_marks: dict[str, str] = field(default_factory=dict)
 
-    def lines(self, bad: BoolArray) -> str:
+    def describe_lines(self, is_bad: BoolArray) -> str:
         """Return the lines of the first three bad rows, and how many more there are, as text."""
-        rows = np.flatnonzero(bad)
-        line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in rows[:3])
-        further = f" and {rows.size - 3:,} more" if rows.size > 3 else ""
-        return f"line{'s' if rows.size > 1 else ''} {line_numbers}{further}"
+        bad_rows = np.flatnonzero(is_bad)
+        line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
+        further_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
+        return f"line{'s' if bad_rows.size > 1 else ''} {line_numbers}{further_text}"
 
-    def numbers(self, column: str, remedy: str) -> FloatArray:
+    def read_number_column(self, column: str, remedy: str) -> FloatArray:
         """Read a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
         numbers = read_numbers(self.table, column)
         marks = numbers.marks
-        self.notes += [marks.note] if marks.note else []
-        self.decimals[column] = marks.decimal
+        self.notes += [marks.note_text] if marks.note_text else []
+        self.decimal_marks[column] = marks.decimal_mark
         self.problems.extend([marks.problem] if marks.problem is not None else [])
         # Cells that say inf, or have digits and are not finite, such as 1e999.
-        infinite, rows = numbers.not_finite.copy(), np.flatnonzero(numbers.not_finite)
+        is_infinite, rows = numbers.is_not_finite.copy(), np.flatnonzero(numbers.is_not_finite)
         cells = self.table.frame[column].iloc[rows]
-        infinite[rows] = [_INFINITE.fullmatch(str(cell)) is not None for cell in cells]
-        self.missing[column] = numbers.blank | (numbers.not_finite & ~infinite)
+        is_infinite[rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in cells]
+        self.is_missing_by_column[column] = numbers.is_blank | (numbers.is_not_finite & ~is_infinite)
         messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
-        for bad, message in zip((numbers.text, infinite), messages, strict=True):
+        for bad, message in zip((numbers.is_text, is_infinite), messages, strict=True):
             if bad.any():
-                self.problems.add(message, f"{self.lines(bad)}, column {shorten(column)}", remedy)
+                self.problems.add(message, f"{self.describe_lines(bad)}, column {shorten(column)}", remedy)
         return numbers.values
 
-    def labels(self, design: Design) -> FloatArray:
+    def read_labels(self, design: Design) -> FloatArray:
         """Read the label as numbers, or as 1 and 0 if the design names a class."""
         if not design.positive:
-            return self.numbers(design.label, "Correct these cells, or choose another label")
-        return np.asarray(self.text(design.label) == design.positive, dtype=np.float64)
+            return self.read_number_column(design.label, "Correct these cells, or choose another label")
+        return np.asarray(self.read_text_column(design.label) == design.positive, dtype=np.float64)
 
-    def text(self, column: str) -> pd.Series:
+    def read_text_column(self, column: str) -> pd.Series:
         """Return a column as text; blank cells are missing."""
         cells = self.table.frame[column]
-        self.missing[column] = (cells == "").to_numpy(bool)
+        self.is_missing_by_column[column] = (cells == "").to_numpy(bool)
         return cells
 
 
@@ -234,41 +242,43 @@ def build_dataset(
     _check_roles(table, design)
     reading = _Reading(table)
     reading.notes += table.notes
-    labels = reading.labels(design)
-    users = reading.text(design.user)
-    values: dict[str, FloatArray] = {}
+    labels = reading.read_labels(design)
+    users = reading.read_text_column(design.user)
+    values_by_column: dict[str, FloatArray] = {}
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
             remedy = "Correct these cells, take the column as categories, or leave it out"
-            values[feature.column] = reading.numbers(feature.column, remedy)
+            values_by_column[feature.column] = reading.read_number_column(feature.column, remedy)
         else:
-            reading.text(feature.column)
+            reading.read_text_column(feature.column)
     reading.problems.raise_if_any()
-    rows = _complete_rows(reading)
+    complete_rows = _find_complete_rows(reading)
     # Levels are those of the remaining rows: a level without rows would be a column of zeros.
     blocks: list[tuple[FloatArray, list[str]]] = []
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
-            blocks.append((values[feature.column][rows, None], [feature.column]))
+            blocks.append((values_by_column[feature.column][complete_rows, None], [feature.column]))
         else:
-            blocks.append(_one_hot(reading, feature, rows))
+            blocks.append(_encode_one_hot(reading, feature, complete_rows))
     reading.problems.raise_if_any()
     if design.intercept:
-        blocks.insert(0, (np.ones((rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
-    _check_size(reading, rows.size, sum(block.shape[1] for block, _ in blocks))
+        blocks.insert(0, (np.ones((complete_rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
+    _check_size(reading, complete_rows.size, sum(block.shape[1] for block, _ in blocks))
     features = np.hstack([block for block, _ in blocks])
     feature_names: tuple[str, ...] = ()
     for name in (name for _, block_names in blocks for name in block_names):
         feature_names += (_make_unique(name, feature_names),)  # It may be that of a level of another column.
-    codes = np.asarray(pd.factorize(users.iloc[rows])[0], dtype=np.int64)
+    user_codes = np.asarray(pd.factorize(users.iloc[complete_rows])[0], dtype=np.int64)
     if check is not None:
-        check(features, codes, feature_names)
-    filled = tuple(column for column in reading.missing if column not in reading.decimals)
-    layout = TableLayout(table.layouts, tuple(reading.decimals.items()), filled=filled)
-    source, histogram = f"File {table.name}. {explain_design(design)}", np.bincount(codes)
+        check(features, user_codes, feature_names)
+    filled_columns = tuple(
+        column for column in reading.is_missing_by_column if column not in reading.decimal_marks
+    )
+    layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=filled_columns)
+    source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
-        table.name, source, disclosure, ContributionHistogram.from_counts(histogram), (design.user,),
-        table=LabelledRows(features, labels[rows], codes, feature_names, design.label),
+        table.name, source_text, disclosure, ContributionHistogram.from_counts(rows_per_user), (design.user,),
+        table=LabelledRows(features, labels[complete_rows], user_codes, feature_names, design.label),
         notes=tuple(reading.notes), layout=layout if table.layouts else None,
     )  # fmt: skip
 
@@ -278,10 +288,10 @@ def explain_design(design: Design) -> str:
     phrases = ["an intercept"] if design.intercept else []
     for feature in design.features:
         is_category = feature.encoding is FeatureKind.CATEGORIES
-        encoding = f" (one-hot, without {shorten(feature.reference)})" if is_category else ""
-        phrases.append(shorten(feature.column) + encoding)
-    label = shorten(design.label) + (f" = {shorten(design.positive)}" if design.positive else "")
-    return f"{label} from {', '.join(phrases)}; users in column {shorten(design.user)}."
+        encoding_text = f" (one-hot, without {shorten(feature.reference)})" if is_category else ""
+        phrases.append(shorten(feature.column) + encoding_text)
+    label_text = shorten(design.label) + (f" = {shorten(design.positive)}" if design.positive else "")
+    return f"{label_text} from {', '.join(phrases)}; users in column {shorten(design.user)}."
 
 
 def _check_roles(table: Table, design: Design) -> None:
@@ -294,23 +304,28 @@ def _check_roles(table: Table, design: Design) -> None:
             problems.add("there are no features", remedy="Choose at least one column, or the intercept")
 
 
-def _complete_rows(reading: _Reading) -> IntArray:
+def _find_complete_rows(reading: _Reading) -> IntArray:
     """Return the indices of the rows without missing cells, and add a note on the others by column."""
-    gaps = {column: bad for column, bad in reading.missing.items() if bad.any()}
-    out = np.any([np.zeros(len(reading.table.frame), dtype=bool), *gaps.values()], axis=0)
-    complete_rows = np.flatnonzero(~out)
-    if gaps:
-        lines = [f"{shorten(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10]]
-        count, lines_text = int(out.sum()), "; ".join(lines)
-        rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
-        reading.notes.append(f"{rows} left out ({lines_text}).")
+    missing_by_column = {column: bad for column, bad in reading.is_missing_by_column.items() if bad.any()}
+    is_left_out = np.any(
+        [np.zeros(len(reading.table.frame), dtype=bool), *missing_by_column.values()], axis=0
+    )
+    complete_rows = np.flatnonzero(~is_left_out)
+    if missing_by_column:
+        line_texts = [
+            f"{shorten(column)}: {reading.describe_lines(bad)}"
+            for column, bad in list(missing_by_column.items())[:10]
+        ]
+        count, lines_text = int(is_left_out.sum()), "; ".join(line_texts)
+        rows_text = wording.counted(count, "row with a missing value was", "rows with missing values were")
+        reading.notes.append(f"{rows_text} left out ({lines_text}).")
     if not complete_rows.size:
-        worst = max(gaps, key=lambda column: int(gaps[column].sum()))
-        raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst)}")
+        worst_column = max(missing_by_column, key=lambda column: int(missing_by_column[column].sum()))
+        raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst_column)}")
     return complete_rows
 
 
-def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
+def _encode_one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
     """Return a column of 0 and 1 for each level but the reference, in these rows, and the names of these columns."""
     import pandas as pd
 
@@ -319,13 +334,13 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
         block = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
         return block, [f"{feature.column}: {level}" for level in feature.levels]
     codes, level_index = pd.factorize(cells, sort=True)
-    location, count = f"column {shorten(feature.column)}", len(level_index)
+    location, num_levels = f"column {shorten(feature.column)}", len(level_index)
     names = [str(level) for level in level_index]
-    if count < 2:
+    if num_levels < 2:
         reading.problems.add("only one level is left", location, "Leave it out")
-    elif count > MAX_LEVELS:
+    elif num_levels > MAX_LEVELS:
         reading.problems.add(
-            f"{count:,} levels; at most {MAX_LEVELS} are handled", location, "Group its levels"
+            f"{num_levels:,} levels; at most {MAX_LEVELS} are handled", location, "Group its levels"
         )
     reference = feature.reference or str(cells.mode().iloc[0])
     if reference not in names:

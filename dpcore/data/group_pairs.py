@@ -58,23 +58,23 @@ def build_pairs(
     if not has_group.any():
         return None
     users, groups = users[has_group], groups[has_group]
-    code = users * num_groups + groups  # At most rows squared, far below 2^63.
+    pair_codes = users * num_groups + groups  # At most rows squared, far below 2^63.
     # A stable sort of whole numbers is a radix sort, about twice as fast as the default one on millions.
-    order = np.argsort(code, kind="stable")
-    code = code[order]
-    starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
+    order = np.argsort(pair_codes, kind="stable")
+    pair_codes = pair_codes[order]
+    pair_starts = np.flatnonzero(np.r_[True, pair_codes[1:] != pair_codes[:-1]])
     sums: dict[str, Any] = {}
     if values is not None and np.abs(amounts := np.asarray(values, np.float64)[has_group]).max() <= 1e100:
         sums = {
-            "sums": np.add.reduceat(amounts[order], starts),
-            "sums_of_squares": np.add.reduceat(amounts[order] ** 2, starts),
+            "sums": np.add.reduceat(amounts[order], pair_starts),
+            "sums_of_squares": np.add.reduceat(amounts[order] ** 2, pair_starts),
             "value_column": value_column,
             "value_range": (float(amounts.min()), float(amounts.max())),
         }
-    first, rows = order[starts], np.diff(np.r_[starts, code.size])
-    without_group = int(has_group.size - has_group.sum())
-    pairs = users[first], groups[first]
-    return Pairs(*pairs, num_groups, column, rows=rows, rows_without_group=without_group, **sums)
+    first_rows, rows_per_pair = order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
+    num_without_group = int(has_group.size - has_group.sum())
+    pairs = users[first_rows], groups[first_rows]
+    return Pairs(*pairs, num_groups, column, rows=rows_per_pair, rows_without_group=num_without_group, **sums)
 
 
 SCHEMA = "sweetspot/pair-distribution/1"
@@ -86,19 +86,19 @@ MAX_GROUPS = 5_000_000
 """Largest number of groups of a file: each takes 24 bytes in memory."""
 MAX_ROWS = 10**15
 """Largest total number of rows, below which sums of integers are exact."""
-_HEAD = 2_000
+_HEAD_BYTES = 2_000
 """Bytes at the beginning of a file that must contain its schema."""
-_LISTS = {
+_COLUMNS_BY_LIST = {
     "users": ("rows", "users"),
     "pairs": ("groups", "rows", "pairs"),
     "groups": ("rows", "users", "groups"),
 }
-_CONTRIBUTIONS = {contribution.value: contribution for contribution in Contribution}
+_CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in Contribution}
 
 
 def has_schema(beginning: bytes) -> bool:
     """Return True if a file states in its first bytes that it is such a distribution."""
-    start = beginning[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = beginning[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith(b"{") and b'"sweetspot/pair-distribution/' in start
 
 
@@ -106,14 +106,16 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
     """Compute the distribution of given pairs, which must have rows."""
     assert pairs.rows is not None
     users, user_index = np.unique(pairs.user_codes, return_inverse=True)
-    groups = np.bincount(user_index, minlength=users.size)[user_index]
-    sizes, times = np.unique(np.stack([groups, pairs.rows]), axis=1, return_counts=True)
+    groups_per_pair = np.bincount(user_index, minlength=users.size)[user_index]
+    sizes, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
     group_codes, group_index = np.unique(pairs.task_codes, return_inverse=True)
-    rows = np.zeros(group_codes.size, dtype=np.int64)
-    np.add.at(rows, group_index, pairs.rows)
-    per_group = np.stack([rows, np.bincount(group_index)])[:, np.lexsort((np.bincount(group_index), rows))]
+    rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
+    np.add.at(rows_per_group, group_index, pairs.rows)
+    group_sizes = np.stack([rows_per_group, np.bincount(group_index)])[
+        :, np.lexsort((np.bincount(group_index), rows_per_group))
+    ]
     names = pairs.column, pairs.further_columns
-    return PairSizes(sizes[0], sizes[1], times, per_group[0], per_group[1], *names)
+    return PairSizes(sizes[0], sizes[1], pair_counts, group_sizes[0], group_sizes[1], *names)
 
 
 def fits_in_file(sizes: PairSizes) -> bool:
@@ -121,7 +123,7 @@ def fits_in_file(sizes: PairSizes) -> bool:
     return sizes.pairs.size <= MAX_ENTRIES and sizes.task_rows.size <= MAX_GROUPS
 
 
-def to_text(dataset: Dataset) -> str:
+def write_distribution(dataset: Dataset) -> str:
     """Write the distribution of a dataset's pairs as a JSON file.
 
     Args:
@@ -137,21 +139,27 @@ def to_text(dataset: Dataset) -> str:
         raise refuse("a distribution of pairs needs a column of groups")
     if not fits_in_file(sizes):
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
-    totals, groups = np.unique(np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True)
+    group_totals, group_counts = np.unique(
+        np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True
+    )
     content = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "group_columns": [sizes.column, *sizes.further_columns],
         "counted": dataset.contribution.value,
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "pairs": {name: getattr(sizes, name).tolist() for name in _LISTS["pairs"]},
-        "groups": {"rows": totals[0].tolist(), "users": totals[1].tolist(), "groups": groups.tolist()},
+        "pairs": {name: getattr(sizes, name).tolist() for name in _COLUMNS_BY_LIST["pairs"]},
+        "groups": {
+            "rows": group_totals[0].tolist(),
+            "users": group_totals[1].tolist(),
+            "groups": group_counts.tolist(),
+        },
     }
     return json.dumps(content, ensure_ascii=False) + "\n"
 
 
 def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
-    """Read the dataset of a file that `to_text` or an engine count wrote.
+    """Read the dataset of a file that `write_distribution` or an engine count wrote.
 
     Args:
         content: The file.
@@ -165,7 +173,7 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
         InvalidInput: The file has another format, or describes impossible data; all problems at once.
     """
     document = strict_json.load_json(content, MAX_BYTES, "the file")
-    members = document.get_members(["schema", "group_columns", "counted", *_LISTS], ["label"])
+    members = document.get_members(["schema", "group_columns", "counted", *_COLUMNS_BY_LIST], ["label"])
     columns: list[str | None] = []
     lists: dict[str, dict[str, IntArray] | None] = {}
     contribution = None
@@ -175,29 +183,29 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
         columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
         if not columns and isinstance(members["group_columns"].value, list):
             members["group_columns"].refuse("at least one column names a group")
-        contribution = members["counted"].choose(_CONTRIBUTIONS)
+        contribution = members["counted"].choose(_CONTRIBUTIONS_BY_NAME)
         if "label" in members:
             members["label"].get_text(500)
-        lists = {heading: _read_lists(members[heading], names) for heading, names in _LISTS.items()}
+        lists = {heading: _read_lists(members[heading], names) for heading, names in _COLUMNS_BY_LIST.items()}
     document.problems.raise_if_any()
-    users, pairs, groups = (lists[heading] or {} for heading in _LISTS)
+    users, pairs, groups = (lists[heading] or {} for heading in _COLUMNS_BY_LIST)
     assert contribution is not None
     _check_agreement(users, pairs, groups, contribution, document)
     document.problems.raise_if_any()
-    column, *further = (column or "" for column in columns)
+    column, *further_columns = (column or "" for column in columns)
     order = np.argsort(users["rows"])
-    times = groups["groups"]
-    task_users = np.repeat(groups["users"], times)
+    group_counts = groups["groups"]
+    task_users = np.repeat(groups["users"], group_counts)
     return Dataset(
         name=name,
         source=f"File {name}, a distribution of pairs of user and group.",
         disclosure=disclosure,
         histogram=ContributionHistogram(users["rows"][order], users["users"][order]),
         contribution=contribution,
-        tasks=TaskSizes(task_users, column, tuple(further)),
+        tasks=TaskSizes(task_users, column, tuple(further_columns)),
         pair_sizes=PairSizes(
             pairs["groups"], pairs["rows"], pairs["pairs"],
-            np.repeat(groups["rows"], times), task_users, column, tuple(further),
+            np.repeat(groups["rows"], group_counts), task_users, column, tuple(further_columns),
         ),
         notes=("Only how pairs of user and group are distributed is known, not which lie in which group.",),
     )  # fmt: skip
@@ -214,13 +222,13 @@ def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray]
         if not isinstance(values, list) or not 0 < len(values) <= MAX_ENTRIES:
             entry.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
             continue
-        fits = [type(x) is int and 1 <= x <= MAX_SIZE for x in values]
-        bad = None if all(fits) else fits.index(False)
-        if bad is None:
+        is_valid_entry = [type(x) is int and 1 <= x <= MAX_SIZE for x in values]
+        bad_index = None if all(is_valid_entry) else is_valid_entry.index(False)
+        if bad_index is None:
             arrays[name] = np.array(values, dtype=np.int64)
         else:
-            location = f"{entry.location}, entry {bad + 1:,}"
-            JsonValue(values[bad], location, entry.problems).get_integer(1, MAX_SIZE)
+            location = f"{entry.location}, entry {bad_index + 1:,}"
+            JsonValue(values[bad_index], location, entry.problems).get_integer(1, MAX_SIZE)
     if len(arrays) < len(names):
         return None
     if len({array.size for array in arrays.values()}) > 1:
@@ -238,16 +246,16 @@ def _check_agreement(
 ) -> None:
     """Add problems if the three lists cannot describe the same data."""
     lists = {"users": users, "pairs": pairs, "groups": groups}
-    total_rows = {heading: _product(its["rows"], its[heading]) for heading, its in lists.items()}
+    total_rows = {heading: _compute_product(its["rows"], its[heading]) for heading, its in lists.items()}
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
     num_pairs = sum(pairs["pairs"].tolist())
     pairs_by_width: Counter[int] = Counter()
     for width, number in zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True):
         pairs_by_width[width] += number
     users_in_groups = sum(number // width for width, number in pairs_by_width.items())
-    paired_users = f"{users_in_groups:,} users have pairs, and there are {num_users:,}"
-    of_rows, of_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
-    users_of_groups = _product(groups["users"], groups["groups"])
+    paired_users_text = f"{users_in_groups:,} users have pairs, and there are {num_users:,}"
+    counts_rows, counts_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
+    users_of_groups = _compute_product(groups["users"], groups["groups"])
     problems = [
         *(
             (total > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
@@ -264,15 +272,18 @@ def _check_agreement(
             (number % width > 0, f"users in {width:,} groups each cannot have {number:,} pairs")
             for width, number in pairs_by_width.items()
         ),
-        (users_in_groups > num_users, paired_users),
-        (of_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (of_tasks and num_pairs != total_rows["users"], "users and pairs must have the same number of tasks"),
+        (users_in_groups > num_users, paired_users_text),
+        (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
+        (
+            counts_tasks and num_pairs != total_rows["users"],
+            "users and pairs must have the same number of tasks",
+        ),
     ]
     for is_problem, message in problems:
         if is_problem:
             document.refuse(message)
 
 
-def _product(first: IntArray, second: IntArray) -> int:
+def _compute_product(first: IntArray, second: IntArray) -> int:
     """Compute the inner product as an integer of any size."""
     return sum(a * b for a, b in zip(first.tolist(), second.tolist(), strict=True))

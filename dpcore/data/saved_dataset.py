@@ -19,11 +19,11 @@ from dpcore.dataset import MAX_VALUES, Dataset, LabelledRows, Pairs, PairSizes, 
 
 ROOM = 32_000_000
 """Largest number of bytes of the arrays of one file, about two million rows with values; encoded, a third more."""
-MOST_SIZES = 1_000_000
+MAX_SIZES = 1_000_000
 """Largest number of distinct sizes in a file."""
 NAME, SENTENCE, NOTES = 500, 4_000, 100
 """Longest name and sentence, and largest number of notes."""
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 """Largest number of names of features, and of files."""
 
 _FACETS: dict[str, type[Any]] = {
@@ -35,7 +35,7 @@ _FACETS: dict[str, type[Any]] = {
     "table": LabelledRows,
 }
 """The facets of `Dataset`."""
-_CODES = ("user_codes", "task_codes")
+_CODE_ATTRIBUTES = ("user_codes", "task_codes")
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class SavedDataset:
 
     Attributes:
         content: Content of the file; None if not even the histogram has room.
-        left_out: Facets that were left out, a sentence each.
+        left_out_texts: Facets that were left out, a sentence each.
         room: Bytes that remain for another dataset.
     """
 
     content: dict[str, Any] | None
-    left_out: tuple[str, ...]
+    left_out_texts: tuple[str, ...]
     room: int
 
 
@@ -62,42 +62,42 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
     """
     histogram = dataset.histogram
     room -= 16 * histogram.sizes.size
-    if room < 0 or histogram.sizes.size > MOST_SIZES:
+    if room < 0 or histogram.sizes.size > MAX_SIZES:
         return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), room)
     facets: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
-    left_out = []
+    left_out_texts = []
     filled_facets = [(name, facet) for name, facet in facets.items() if facet is not None]
-    for name, facet in sorted(filled_facets, key=lambda entry: _bytes(entry[1])):
-        size = _bytes(facet)
-        if size <= room and _fits(facet):
-            room -= size
+    for name, facet in sorted(filled_facets, key=lambda entry: _count_bytes(entry[1])):
+        num_bytes = _count_bytes(facet)
+        if num_bytes <= room and _is_readable(facet):
+            room -= num_bytes
         else:
             facets[name] = None
-            left_out.append(f"{dataset.name}: the {name.replace('_', ' ')} ({size / 1e6:,.1f} MB)")
-    notes = (*dataset.notes, *(f"Left out of the session file: {words}." for words in left_out))
+            left_out_texts.append(f"{dataset.name}: the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)")
+    notes = (*dataset.notes, *(f"Left out of the session file: {text}." for text in left_out_texts))
     # Names of tasks are left out, as they are contents of rows, not counts.
     saved = replace(dataset, notes=notes, task_names=(), **facets)
-    return SavedDataset(_content(saved), tuple(left_out), room)
+    return SavedDataset(_convert_dataset(saved), tuple(left_out_texts), room)
 
 
-def _bytes(facet: Any) -> int:
+def _count_bytes(facet: Any) -> int:
     """Return the number of bytes of the arrays of a facet."""
     return sum(value.nbytes for f in fields(facet) if isinstance(value := getattr(facet, f.name), np.ndarray))
 
 
-def _fits(facet: Any) -> bool:
+def _is_readable(facet: Any) -> bool:
     """Return True if the file's codes and names can be read back."""
     attributes = [getattr(facet, f.name) for f in fields(facet)]
     names = [name for value in attributes for name in (value if isinstance(value, tuple) else [value])]
     return (
-        all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODES if hasattr(facet, name))
+        all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
         and all(cut(name, NAME) == name for name in names if isinstance(name, str))
-        and len(names) <= MOST_NAMES
+        and len(names) <= MAX_NAMES
     )
 
 
-def _content(dataset: Dataset) -> dict[str, Any]:
+def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
     """Convert a dataset to a JSON object, with long texts cut."""
     facets = {name: getattr(dataset, name) for name in _FACETS}
     content = {
@@ -153,15 +153,15 @@ def _read_feature(node: JsonValue) -> Feature | None:
 
 
 _CODE_FIELDS = [
-    (facet, name) for facet in _FACETS.values() for name in _CODES if name in fields_by_name(facet)
+    (facet, name) for facet in _FACETS.values() for name in _CODE_ATTRIBUTES if name in fields_by_name(facet)
 ]
-_RELATIONS = {relation.short: relation for relation in Neighbours}
+_NEIGHBOURS_BY_NAME = {relation.short: relation for relation in Neighbours}
 CODEC = Codec(
     NAME,
-    MOST_NAMES,
+    MAX_NAMES,
     readers={
         Feature: _read_feature,
-        Neighbours: lambda node: node.choose(_RELATIONS),
+        Neighbours: lambda node: node.choose(_NEIGHBOURS_BY_NAME),
         (ReleaseFacts, "mechanism"): _read_mechanism,
         IntArray: _read_integers,
         FloatArray: lambda node: node.get_array("float64"),
@@ -175,13 +175,17 @@ CODEC = Codec(
     },
 )
 """The form of data, of releases and of designs in a session file."""
-FACTS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
+FACT_READERS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
 """Readers of the facts of a release."""
 
 
 def build_facts(node: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
     """Build the facts of a release from members that were read; None if there are problems, which are recorded."""
-    return None if members is None else node.build(ReleaseFacts, **{name: members[name] for name in FACTS})
+    return (
+        None
+        if members is None
+        else node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
+    )
 
 
 def from_json(node: JsonValue) -> Dataset | None:
@@ -217,7 +221,7 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
     members = node.get_members(["sizes", "users"])
     if members is None:
         return None
-    sizes, users = (members[name].get_entries(MOST_SIZES) for name in ("sizes", "users"))
+    sizes, users = (members[name].get_entries(MAX_SIZES) for name in ("sizes", "users"))
     if sizes is None or users is None:
         return None
     if not all(type(entry.value) is int for entry in (*sizes, *users)):

@@ -44,7 +44,7 @@ class FileKind(enum.Enum):
     WORKBOOK = "workbook"
 
 
-_BY_ENDING = {
+_KINDS_BY_ENDING = {
     **dict.fromkeys((".parquet", ".pq"), FileKind.PARQUET),
     **dict.fromkeys((".xlsx", ".xlsm"), FileKind.WORKBOOK),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), FileKind.JSON),
@@ -80,7 +80,9 @@ class FileLayout:
     def by_name(cls, name: str) -> FileLayout:
         """Build the usual layout of a file of this name, which has not been read yet."""
         ending = "." + name.lower().rpartition(".")[2]
-        return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ",")
+        return cls(
+            name, _KINDS_BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ","
+        )
 
 
 @dataclass(frozen=True)
@@ -196,19 +198,19 @@ def join_tables(tables: list[Table]) -> Table:
     """
     import pandas as pd
 
-    first = tables[0]
+    first_table = tables[0]
     if len(tables) == 1:
-        return first
+        return first_table
     refuse_other_columns([(table.name, table.columns) for table in tables])
-    frame = pd.concat([table.frame[list(first.columns)] for table in tables], ignore_index=True)
-    firsts = np.cumsum([0, *(len(table.frame) for table in tables[:-1])])
+    frame = pd.concat([table.frame[list(first_table.columns)] for table in tables], ignore_index=True)
+    first_rows = np.cumsum([0, *(len(table.frame) for table in tables[:-1])])
     return Table(
-        frame, f"{first.name} and {len(tables) - 1} more", first.encoding,
-        first.delimiter if len({table.delimiter for table in tables}) == 1 else "",
+        frame, f"{first_table.name} and {len(tables) - 1} more", first_table.encoding,
+        first_table.delimiter if len({table.delimiter for table in tables}) == 1 else "",
         np.concatenate([table.lines for table in tables]),
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
-        first.header_line,
-        tuple((int(first_row), table.name) for first_row, table in zip(firsts, tables, strict=True)),
+        first_table.header_line,
+        tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
         layouts=tuple(layout for table in tables for layout in table.layouts), times=join_times(tables),
     )  # fmt: skip
 
@@ -225,10 +227,12 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
         for other_name, other_columns in others:
             differences: list[str] = []
             for verb, these, those in (("lacks", columns, other_columns), ("has", other_columns, columns)):
-                extra = [column for column in these if column not in those]
+                extra_columns = [column for column in these if column not in those]
                 # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
-                if extra and any(map(is_header_word, these)):
-                    differences.append(f"{verb} column {shorten(extra[0])}{and_more(len(extra) - 1)}")
+                if extra_columns and any(map(is_header_word, these)):
+                    differences.append(
+                        f"{verb} column {shorten(extra_columns[0])}{and_more(len(extra_columns) - 1)}"
+                    )
             if not differences and set(columns) != set(other_columns):
                 differences = ["begins with other cells, which may be no names"]
             if differences:
@@ -247,61 +251,65 @@ def drop_blank_rows(
         notes: List to which a note on blank rows is added.
         lines: Blank lines that are not rows of the frame.
     """
-    blank = np.full(len(frame), frame.shape[1] > 1)
-    for index in range(frame.shape[1] if blank.any() else 0):
-        blank &= (frame.iloc[:, index] == "").to_numpy(bool)
-    if blank.all():
+    is_blank_row = np.full(len(frame), frame.shape[1] > 1)
+    for index in range(frame.shape[1] if is_blank_row.any() else 0):
+        is_blank_row &= (frame.iloc[:, index] == "").to_numpy(bool)
+    if is_blank_row.all():
         raise refuse("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
-    if blank_lines := sorted([*starts[blank].tolist(), *lines]):
-        rows = wording.counted(len(blank_lines), "blank row was", "blank rows were")
-        notes.append(f"{rows} left out (first: line {blank_lines[0]:,}).")
-    return (frame[~blank].reset_index(drop=True), starts[~blank]) if blank.any() else (frame, starts)
+    if blank_lines := sorted([*starts[is_blank_row].tolist(), *lines]):
+        rows_text = wording.counted(len(blank_lines), "blank row was", "blank rows were")
+        notes.append(f"{rows_text} left out (first: line {blank_lines[0]:,}).")
+    return (
+        (frame[~is_blank_row].reset_index(drop=True), starts[~is_blank_row])
+        if is_blank_row.any()
+        else (frame, starts)
+    )
 
 
-_PLAIN_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+_PLAIN_PATTERN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 """Numbers whose marks are unambiguous."""
-_NOT_FINITE = r"(?i:[+-]?(?:nan|inf|infinity)|n/?a|null|none|#n/?a|<na>)"
+_NOT_FINITE_PATTERN = r"(?i:[+-]?(?:nan|inf|infinity)|n/?a|null|none|#n/?a|<na>)"
 _SPACES = " '\u2019\u00a0\u202f"
-_SPACED = f"[+-]?[1-9][0-9]{{0,2}}(?:[{_SPACES}][0-9]{{3}})+(?:[.,][0-9]*)?"
-_EXPONENT = r"(?:[eE][+-]?[0-9]{1,6})?"
-TEXT = float("-inf")
+_SPACED_PATTERN = f"[+-]?[1-9][0-9]{{0,2}}(?:[{_SPACES}][0-9]{{3}})+(?:[.,][0-9]*)?"
+_EXPONENT_PATTERN = r"(?:[eE][+-]?[0-9]{1,6})?"
+TEXT_CODE = float("-inf")
 """Code for text that is not a number; numbers that are not finite become positive infinity."""
 
-Ask = Callable[[Mapping[str, str]], Mapping[str, bool]]
+MaskCheck = Callable[[Mapping[str, str]], Mapping[str, bool]]
 """Function that tells for each of some SQL masks, by name, if it is true in any row."""
 
 
-def _one_group(mark: str) -> str:
+def _write_group_pattern(mark: str) -> str:
     """Return the pattern of numbers such as 1.234, in which the mark may be decimal or between thousands."""
     return rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}"
 
 
-def _pattern(point: str) -> str:
+def _write_pattern(point: str) -> str:
     """Return the pattern of numbers with ``point`` as decimal mark and the other mark between thousands."""
     group = "," if point == "." else r"\."
     mark = r"\." if point == "." else ","
     integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+)"
-    return rf"[+-]?(?:{integer_part}(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT}"
+    return rf"[+-]?(?:{integer_part}(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT_PATTERN}"
 
 
-def _is(cells: str, pattern: str) -> str:
+def _match_sql(cells: str, pattern: str) -> str:
     """Return the SQL condition that cells match a pattern completely."""
     return f"regexp_full_match({cells}, '{pattern.replace(chr(39), chr(39) * 2)}')"
 
 
-def _as_double(cells: str) -> str:
+def _cast_sql(cells: str) -> str:
     """Return the SQL of cells as float64; numbers beyond it, of either sign, become infinity, and text null."""
     number = f"TRY_CAST({cells} AS DOUBLE)"
     return f"CASE WHEN isinf({number}) THEN 'inf'::DOUBLE ELSE {number} END"
 
 
-def _without_spaces(cells: str) -> str:
+def _remove_spaces_sql(cells: str) -> str:
     """Return the SQL of cells with an ordinary minus sign, and without blanks and the like between thousands."""
     text, spaces = f"replace({cells}, '\u2212', '-')", _SPACES.replace("'", "''")
-    return f"(CASE WHEN {_is(text, _SPACED)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
+    return f"(CASE WHEN {_match_sql(text, _SPACED_PATTERN)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
 
 
-def _plain_number(cells: str, point: str) -> str:
+def _write_number_sql(cells: str, point: str) -> str:
     """Return the SQL of cells with a decimal point, converted from the decimal mark ``point`` and without the other."""
     return f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
 
@@ -311,21 +319,21 @@ class Marks:
     """The decimal and thousands marks of a column.
 
     Attributes:
-        sql: SQL of the numbers, float64: null for a blank cell, `TEXT` for text, infinity if not finite.
+        sql: SQL of the numbers, float64: null for a blank cell, `TEXT_CODE` for text, infinity if not finite.
         problem: The problem that points and commas are ambiguous in this column; None if they are not.
-        note: Note on the reading of points and commas if another one was possible; else empty.
-        decimal: Decimal mark, if it had to be determined; empty for plain numbers.
+        note_text: Note on the reading of points and commas if another one was possible; else empty.
+        decimal_mark: Decimal mark, if it had to be determined; empty for plain numbers.
     """
 
     sql: str
     problem: InputProblem | None = None
-    note: str = ""
-    decimal: str = ""
+    note_text: str = ""
+    decimal_mark: str = ""
 
 
 def settle_marks(
     cells: str,
-    ask: Ask,
+    check_masks: MaskCheck,
     find_place: Callable[[str], str],
     column: str,
     delimiter: str,
@@ -339,31 +347,38 @@ def settle_marks(
 
     Args:
         cells: SQL of the column, text without blanks around it; blank cells are empty or null.
-        ask: Function that tells which masks are true in any row.
+        check_masks: Function that tells which masks are true in any row.
         find_place: Function that returns the first location where a mask is true; called only for messages.
         column: Name, for messages.
         delimiter: Delimiter of the file; empty if there is none.
         is_integer: True if the column must have integers.
     """
-    odd = f"({cells} <> '' AND NOT {_is(cells, _PLAIN_NUMBER)}) OR {_is(cells, _one_group('.'))}"
-    if not ask({"odd": odd})["odd"]:  # Plain numbers need two patterns instead of eight.
-        return Marks(f"CASE WHEN {cells} <> '' THEN {_as_double(cells)} END")
-    cells = _without_spaces(cells)
-    either = {mark: _is(cells, _pattern(mark)) for mark in ".,"}
-    group = {mark: _is(cells, _one_group(mark)) for mark in ".,"}
-    only = {mark: f"({either[mark]} AND NOT {either[other_mark]})" for mark, other_mark in (".,", ",.")}
-    exists = ask({f"only{m}": only[m] for m in ".,"} | {f"group{m}": group[m] for m in ".,"})
-
-    def locate(mark: str) -> str:
-        """Return the location of the first cell that needs this decimal mark or may have it."""
-        return f"{find_place(f'{only[mark]} OR {group[mark]}')}, column {shorten(column)}"
-
-    point, problem, note = _decide_mark(exists, locate, column, delimiter, is_integer)
-    sql = (
-        f"CASE WHEN {cells} = '' THEN NULL WHEN {either[point]} THEN {_as_double(_plain_number(cells, point))} "
-        f"WHEN {_is(cells, _NOT_FINITE)} THEN 'inf'::DOUBLE WHEN {cells} IS NOT NULL THEN '-inf'::DOUBLE END"
+    group_sql = _match_sql(cells, _write_group_pattern("."))
+    odd_sql = f"({cells} <> '' AND NOT {_match_sql(cells, _PLAIN_PATTERN)}) OR {group_sql}"
+    if not check_masks({"odd": odd_sql})["odd"]:  # Plain numbers need two patterns instead of eight.
+        return Marks(f"CASE WHEN {cells} <> '' THEN {_cast_sql(cells)} END")
+    cells = _remove_spaces_sql(cells)
+    match_sqls = {mark: _match_sql(cells, _write_pattern(mark)) for mark in ".,"}
+    group_sqls = {mark: _match_sql(cells, _write_group_pattern(mark)) for mark in ".,"}
+    only_sqls = {
+        mark: f"({match_sqls[mark]} AND NOT {match_sqls[other_mark]})" for mark, other_mark in (".,", ",.")
+    }
+    exists = check_masks(
+        {f"only{m}": only_sqls[m] for m in ".,"} | {f"group{m}": group_sqls[m] for m in ".,"}
     )
-    return Marks(sql, problem, note, point)
+
+    def find_location(mark: str) -> str:
+        """Return the location of the first cell that needs this decimal mark or may have it."""
+        return f"{find_place(f'{only_sqls[mark]} OR {group_sqls[mark]}')}, column {shorten(column)}"
+
+    decimal_mark, problem, note_text = _decide_mark(exists, find_location, column, delimiter, is_integer)
+    sql = (
+        f"CASE WHEN {cells} = '' THEN NULL WHEN {match_sqls[decimal_mark]} THEN "
+        f"{_cast_sql(_write_number_sql(cells, decimal_mark))} "
+        f"WHEN {_match_sql(cells, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
+        f"WHEN {cells} IS NOT NULL THEN '-inf'::DOUBLE END"
+    )
+    return Marks(sql, problem, note_text, decimal_mark)
 
 
 def read_cell_sql(cell: str, first_mark: str) -> str:
@@ -373,12 +388,14 @@ def read_cell_sql(cell: str, first_mark: str) -> str:
         cell: SQL of the cell, text without blanks around it.
         first_mark: Decimal mark for ambiguous cells such as 1,234.
     """
-    text = _without_spaces(cell)
-    readings = [
-        f"WHEN {_is(text, _pattern(point))} THEN TRY_CAST({_plain_number(text, point)} AS DOUBLE)"
+    text_sql = _remove_spaces_sql(cell)
+    reading_sqls = [
+        f"WHEN {_match_sql(text_sql, _write_pattern(point))} "
+        f"THEN TRY_CAST({_write_number_sql(text_sql, point)} AS DOUBLE)"
         for point in (".,", ",.")[first_mark == ","]
     ]
-    return f"CASE WHEN {_is(text, _PLAIN_NUMBER)} THEN TRY_CAST({text} AS DOUBLE) {' '.join(readings)} END"
+    plain_sql = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
+    return f"CASE {plain_sql} {' '.join(reading_sqls)} END"
 
 
 def _decide_mark(
@@ -388,19 +405,19 @@ def _decide_mark(
     if exists["only."] and exists["only,"]:
         message = "numbers with decimal points and with decimal commas stand in one column"
         return ".", InputProblem(message, locate(","), "Write all in one way"), ""
-    points, commas = exists["group."], exists["group,"]
-    if exists["only."] or exists["only,"] or not (points or commas):
+    has_points, has_commas = exists["group."], exists["group,"]
+    if exists["only."] or exists["only,"] or not (has_points or has_commas):
         return ("," if exists["only,"] else "."), None, ""
-    example, mark = ("1.234", ".") if points else ("1,234", ",")
-    is_thousands = commas and not points and delimiter == ","
-    is_decimal = not is_integer and points != commas and commas == (delimiter == ";")
+    example, mark = ("1.234", ".") if has_points else ("1,234", ",")
+    is_thousands = has_commas and not has_points and delimiter == ","
+    is_decimal = not is_integer and has_points != has_commas and has_commas == (delimiter == ";")
     if is_thousands or is_decimal:
-        place = "before decimals" if is_decimal else "between thousands"
+        place_text = "before decimals" if is_decimal else "between thousands"
         decimal_mark = mark if is_decimal else "."
         return (
             decimal_mark,
             None,
-            f"Column {shorten(column)}: numbers like {example} have their mark {place}.",
+            f"Column {shorten(column)}: numbers like {example} have their mark {place_text}.",
         )
     message = f"numbers like {example} can be read with decimals or with thousands"
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
@@ -412,21 +429,21 @@ class Numbers:
 
     Attributes:
         values: float64; NaN if one of the masks below is set, or the marks are ambiguous.
-        blank: Mask of blank cells.
-        not_finite: Mask of NaN, inf, null and the like, and of numbers beyond float64.
-        text: Mask of all other cells that are not numbers.
+        is_blank: Mask of blank cells.
+        is_not_finite: Mask of NaN, inf, null and the like, and of numbers beyond float64.
+        is_text: Mask of all other cells that are not numbers.
         marks: The marks by which they were read.
     """
 
     values: FloatArray
-    blank: BoolArray
-    not_finite: BoolArray
-    text: BoolArray
+    is_blank: BoolArray
+    is_not_finite: BoolArray
+    is_text: BoolArray
     marks: Marks
 
 
 @functools.cache
-def _memory() -> duckdb.DuckDBPyConnection:
+def _open_connection() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB without files, opened once, as that takes ten times as long as a query on a thousand cells."""
     import duckdb
 
@@ -449,25 +466,25 @@ def read_numbers(
     import pyarrow as pa
 
     cells = table.frame[column].iloc[:max_rows]
-    with _memory().cursor() as connection:
+    with _open_connection().cursor() as connection:
         connection.register("cells", pa.table({"x": pa.array(cells, pa.string(), from_pandas=True)}))
 
-        def ask(masks: Mapping[str, str]) -> dict[str, bool]:
+        def check_masks(masks: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether each SQL mask is true in any cell."""
-            anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
-            (row,) = connection.execute(f"SELECT {anywhere} FROM cells").fetchall()
+            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
+            (row,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
             return dict(zip(masks, map(bool, row), strict=True))
 
         def find_place(mask: str) -> str:
             """Return the location of the first row for which an SQL mask is true."""
-            rows = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
-            ((row,),) = connection.execute(f"SELECT n FROM ({rows}) WHERE bad LIMIT 1").fetchall()
+            rows_sql = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
+            ((row,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
             return table.describe_row(int(row))
 
-        marks = settle_marks("x", ask, find_place, column, table.delimiter, is_integer)
+        marks = settle_marks("x", check_masks, find_place, column, table.delimiter, is_integer)
         columns = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()
     values = np.ma.filled(np.ma.asarray(columns["v"], np.float64), np.nan)
-    blank = np.asarray(columns["blank"], bool)
-    text, not_finite = values == TEXT, values == np.inf
-    values = np.where(text | not_finite | (marks.problem is not None), np.nan, values)
-    return Numbers(values, blank, not_finite, text, marks)
+    is_blank = np.asarray(columns["blank"], bool)
+    is_text, is_not_finite = values == TEXT_CODE, values == np.inf
+    values = np.where(is_text | is_not_finite | (marks.problem is not None), np.nan, values)
+    return Numbers(values, is_blank, is_not_finite, is_text, marks)

@@ -91,8 +91,8 @@ class Amounts(ByDigest):
         values, users = _read_table(self.values, self.users, problems)
         if (values < 0.0).any():
             index, num_more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
-            entry = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
-            problems.add(f"a total must not be negative; {entry}", remedy=SIGNED_REMEDY)
+            entry_text = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
+            problems.add(f"a total must not be negative; {entry_text}", remedy=SIGNED_REMEDY)
         if np.any(np.diff(values) <= 0):
             problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
         if not math.isfinite(float(np.abs(values).max(initial=0.0)) * float(users.sum())):
@@ -207,14 +207,14 @@ class Amounts(ByDigest):
         return float(self.values[min(int(np.searchsorted(at_most, num_users)), self.values.size - 1)])
 
 
-def user_starts(values: Values) -> IntArray:
+def find_user_starts(values: Values) -> IntArray:
     """Return the index of the first row of each user, shape (num_users,)."""
     return np.flatnonzero(np.concatenate(([True], np.diff(values.user_codes) > 0)))
 
 
-def sums_per_user(values: Values) -> FloatArray:
+def sum_per_user(values: Values) -> FloatArray:
     """Return one sum of values per user, of either sign, shape (num_users,), in the column's unit."""
-    return np.asarray(np.add.reduceat(values.values, user_starts(values)))
+    return np.asarray(np.add.reduceat(values.values, find_user_starts(values)))
 
 
 LARGEST_CELL = 1e15
@@ -235,8 +235,8 @@ class UserAmounts:
         layout: Layout of the files; None for other data.
         name: Display name of the data.
         num_groups: Number of groups that the rows name; None if no groups were read.
-        rows_without_user: Number of rows that name no user; None if it was not counted.
-        cells_without_number: Number of value cells that count as 0; None if it was not counted.
+        num_rows_without_user: Number of rows that name no user; None if it was not counted.
+        num_cells_without_number: Number of value cells that count as 0; None if it was not counted.
     """
 
     histogram: ContributionHistogram
@@ -248,15 +248,15 @@ class UserAmounts:
     layout: TableLayout | None = None
     name: str = ""
     num_groups: int | None = None
-    rows_without_user: int | None = None
-    cells_without_number: int | None = None
+    num_rows_without_user: int | None = None
+    num_cells_without_number: int | None = None
 
     @property
-    def dropped(self) -> dict[str, int]:
+    def dropped_counts(self) -> dict[str, int]:
         """Return the numbers of cells and rows that the rules drop or count as 0, and of groups, by name; private."""
         counts = {
-            "rows without a user": self.rows_without_user,
-            "cells without a number": self.cells_without_number,
+            "rows without a user": self.num_rows_without_user,
+            "cells without a number": self.num_cells_without_number,
             "totals below 0": None if self.totals is None else int((self.totals < 0.0).sum()),
             "amounts below 0": None if self.sums is None else int((self.sums < 0.0).sum()),
             "groups": self.num_groups,
@@ -271,7 +271,7 @@ def has_totals(dataset: Dataset) -> bool:
     return dataset.values is not None
 
 
-def _totals_of(dataset: Dataset) -> FloatArray | None:
+def _read_totals(dataset: Dataset) -> FloatArray | None:
     """Return the total of each user, with values clamped to `LARGEST_CELL`; None without totals or values."""
     if not has_totals(dataset):
         return None
@@ -279,13 +279,13 @@ def _totals_of(dataset: Dataset) -> FloatArray | None:
         return np.asarray(dataset.totals.totals, dtype=np.float64)
     assert dataset.values is not None
     cells = np.clip(dataset.values.values, -LARGEST_CELL, LARGEST_CELL)
-    return np.asarray(np.add.reduceat(cells, user_starts(dataset.values)))
+    return np.asarray(np.add.reduceat(cells, find_user_starts(dataset.values)))
 
 
 def amounts_of(dataset: Dataset) -> UserAmounts:
     """Return the amounts that a private selection reads from a dataset, which was counted before."""
     amounts = UserAmounts(
-        dataset.histogram, _totals_of(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
+        dataset.histogram, _read_totals(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
         name=dataset.name,
     )  # fmt: skip
     if (pairs := dataset.pairs) is None:

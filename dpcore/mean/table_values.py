@@ -342,6 +342,9 @@ class UserDeviations:
         slopes: a of the same users, in the values' unit.
         width: U - L.
         offset: M less the mean of the table.
+        sizes: Rows of each user, shape (users,).
+        distances: d of each user, in the same order.
+        row_cuts: Mean of what clamping each of their rows to [L, U] would cut.
     """
 
     histogram: ContributionHistogram
@@ -349,6 +352,9 @@ class UserDeviations:
     slopes: FloatArray
     width: float
     offset: float
+    sizes: FloatArray
+    distances: FloatArray
+    row_cuts: FloatArray
 
     @classmethod
     def from_values(
@@ -362,11 +368,15 @@ class UserDeviations:
         ):  # `ValueSummary.has_finite_error` is checked before.
             distances = np.add.reduceat(values.values, starts) / clamped.sizes - middle
             slopes = np.clip(distances, -width / 2.0, width / 2.0)
+            cuts = np.abs(values.values - np.clip(values.values, clamped.lower, clamped.upper))
+            row_cuts = np.add.reduceat(cuts, starts) / clamped.sizes
             reaches = clamped.sizes * np.divide(
                 distances, slopes, out=np.ones_like(slopes), where=slopes != 0.0
             )
         order = np.argsort(reaches)
-        return cls(histogram, reaches[order], slopes[order], width, middle - clamped.unclamped_mean)
+        offset = middle - clamped.unclamped_mean
+        per_user = clamped.sizes, distances, row_cuts
+        return cls(histogram, reaches[order], slopes[order], width, offset, *per_user)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -388,6 +398,14 @@ class UserDeviations:
         squares = self.width**2 / 2.0 + 2.0 * average**2 if has_private_counts else self.width**2
         privacy_variance = unit_variance * (h / kept_rows) ** 2 * squares
         return MeanError(np.zeros(h.shape), np.asarray(privacy_variance), np.asarray(self.offset + average))
+
+    def sum_biases(self, threshold: float, clamps_users: bool) -> float:
+        """Return the biases of weighting users and of clamping users or rows at h, added as if they never cancelled."""
+        weights = np.minimum(threshold, self.sizes)
+        deviations, limit = weights * self.distances, threshold * self.width / 2.0
+        cuts = np.maximum(np.abs(deviations) - limit, 0.0) if clamps_users else weights * self.row_cuts
+        sum_weights = float(weights.sum())
+        return abs(self.offset + float(deviations.sum()) / sum_weights) + float(cuts.sum()) / sum_weights
 
     def count_cut(self, threshold: float) -> int:
         """Count the users whose deviation is clamped at h."""

@@ -70,18 +70,20 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
     shares = BudgetShares(0.0, 0.0)
     for decimal in _list_short_decimals(target):
         release = (Decimal(repr(remainder)) - selection_steps * decimal) / steps
-        pair = BudgetShares(float(decimal), float(release))
+        candidate_shares = BudgetShares(float(decimal), float(release))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
-        if selection_steps * Fraction(pair.selection) + steps * Fraction(pair.release) <= Fraction(remainder):
-            shares = pair
+        if selection_steps * Fraction(candidate_shares.selection) + steps * Fraction(
+            candidate_shares.release
+        ) <= Fraction(remainder):
+            shares = candidate_shares
             break
         if not shares.selection:
-            rest = Fraction(remainder) - selection_steps * Fraction(pair.selection)
-            shares = BudgetShares(pair.selection, round_down(rest / steps))
+            rest = Fraction(remainder) - selection_steps * Fraction(candidate_shares.selection)
+            shares = BudgetShares(candidate_shares.selection, round_down(rest / steps))
     if min(shares.selection, shares.release) < EPSILON_RANGE[0]:
-        spent = format_rounded_up(float(Fraction(total) - find_remainder(total, ledger, steps)))
+        spent_text = format_rounded_up(float(Fraction(total) - find_remainder(total, ledger, steps)))
         raise refuse(
-            f"too little is left of ε = {format_rounded_up(total)} in all: ε = {spent} was spent",
+            f"too little is left of ε = {format_rounded_up(total)} in all: ε = {spent_text} was spent",
             remedy="Enter a larger ε",
         )
     return shares
@@ -111,12 +113,13 @@ def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:
     return 1 if relations == {_ADDED} else 2
 
 
-def find_remainder(total: float, ledger: Ledger, steps: int) -> Fraction:
+def find_remainder(total: float, ledger: Ledger, num_steps: int) -> Fraction:
     """Compute exactly what the ledger leaves of a total epsilon; below 0 if it has spent more."""
-    spent = (
-        (steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon) for facts in ledger.releases
+    spent_epsilons = (
+        (num_steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
+        for facts in ledger.releases
     )
-    return Fraction(total) - sum(spent, Fraction(0))
+    return Fraction(total) - sum(spent_epsilons, Fraction(0))
 
 
 def round_down(exact: Fraction) -> float:

@@ -44,11 +44,11 @@ from dpcore.private_choice import scores
 from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, check_users, scale_sums
 from dpcore.private_choice.table_scores import Condition, compute_least_error
 
-WHOLE_UP_TO = 50
+MAX_WHOLE_CANDIDATE = 50
 """Whole candidates have every number up to here."""
-EIGHTHS_UP_TO = 16
+MAX_EIGHTH_CANDIDATE = 16
 """Real candidates have every eighth up to here."""
-GROWTH = 1.02
+GRID_GROWTH = 1.02
 """Above, each candidate is at most so many times the one before: errors are flat at the optimum."""
 FACTOR_RANGE = (1.01, 1e6)
 MECHANISM = "exponential mechanism"
@@ -121,11 +121,13 @@ def build_grid(largest: int, is_integer: bool) -> FloatArray:
         InvalidInput: ``largest`` out of range.
     """
     require.whole(1, MAX_SIZE, largest=largest)
-    unit, fine = (1.0, WHOLE_UP_TO) if is_integer else (8.0, EIGHTHS_UP_TO)
-    first = np.arange(unit, min(fine, largest) * unit + 1.0)
-    steps = max(math.ceil(math.log(largest / fine) / math.log(GROWTH)), 1) if largest > fine else 0
-    coarse = np.rint(np.geomspace(fine, largest, steps + 1) * unit) if steps else np.zeros(0)
-    return np.unique(np.concatenate((first, coarse))) / unit
+    unit, fine = (1.0, MAX_WHOLE_CANDIDATE) if is_integer else (8.0, MAX_EIGHTH_CANDIDATE)
+    fine_candidates = np.arange(unit, min(fine, largest) * unit + 1.0)
+    num_steps = max(math.ceil(math.log(largest / fine) / math.log(GRID_GROWTH)), 1) if largest > fine else 0
+    coarse_candidates = (
+        np.rint(np.geomspace(fine, largest, num_steps + 1) * unit) if num_steps else np.zeros(0)
+    )
+    return np.unique(np.concatenate((fine_candidates, coarse_candidates))) / unit
 
 
 @dataclass(frozen=True)
@@ -236,10 +238,10 @@ def compute_probabilities(
     eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
     check_users(histogram)
     distances = compute_distances(problem, histogram, eps.ravel())[0]
-    return softmax(logits(problem, distances, eps.ravel())).reshape(*eps.shape, -1)
+    return softmax(compute_logits(problem, distances, eps.ravel())).reshape(*eps.shape, -1)
 
 
-def logits(
+def compute_logits(
     problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
 ) -> FloatArray:
     """Compute the log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
@@ -290,14 +292,14 @@ def choose(
         InvalidInput: More users than steps can add up; nothing was drawn.
     """
 
-    def facts(epsilon: float) -> ReleaseFacts:
+    def build_facts(epsilon: float) -> ReleaseFacts:
         """Return the guarantee of a draw at this epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
-    note = None if charge is None else lambda epsilon, _: charge(facts(epsilon))
+    charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     scores = problem.scores(histogram)
-    release = mechanisms.exponential_mechanism(scores, problem.sensitivity, problem.epsilon, note)
-    return PrivateChoice(float(problem.bounds[release.index]), facts(release.epsilon), problem, column)
+    release = mechanisms.exponential_mechanism(scores, problem.sensitivity, problem.epsilon, charge_epsilon)
+    return PrivateChoice(float(problem.bounds[release.index]), build_facts(release.epsilon), problem, column)
 
 
 def format_choice(choice: PrivateChoice) -> str:
@@ -308,9 +310,9 @@ def format_choice(choice: PrivateChoice) -> str:
 
 
 SCALE_RANGE = (1e-6, 1e6)
-USERS = (100, 1_000, 10_000)
+FORECAST_USER_COUNTS = (100, 1_000, 10_000)
 """Numbers of users that it is said for: of these everyone knows the one that is nearest to theirs."""
-SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
+FORECAST_SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
 """Public samples whose users differ as people's do: a few have most of the rows."""
 
 
@@ -321,16 +323,16 @@ class ChoiceRegret:
     Attributes:
         epsilons: Budgets of the choice, shape (e,).
         scales: How many times every user is there, shape (n,).
-        mean: Expected regret, shape (n, e).
-        median: Smallest regret that is not exceeded with probability 1/2, shape (n, e).
-        percentile_95: The same with probability 0.95, shape (n, e).
+        mean_regrets: Expected regret, shape (n, e).
+        median_regrets: Smallest regret that is not exceeded with probability 1/2, shape (n, e).
+        percentile_95_regrets: The same with probability 0.95, shape (n, e).
     """
 
     epsilons: FloatArray
     scales: FloatArray
-    mean: FloatArray
-    median: FloatArray
-    percentile_95: FloatArray
+    mean_regrets: FloatArray
+    median_regrets: FloatArray
+    percentile_95_regrets: FloatArray
 
 
 def compute_regrets(
@@ -371,39 +373,43 @@ def summarise_regret(
             problems.between(*SCALE_RANGE, scale=float(value))
     check_users(histogram, float(factors.max()))
     distances = compute_distances(problem, histogram, eps, [float(k) for k in factors])
-    rows = []
+    statistics_by_scale = []
     for steps, k in zip(distances, factors.tolist(), strict=True):
-        costs = compute_regrets(problem.condition, histogram, problem.candidates, k)
-        chances = softmax(logits(problem, steps, eps))
+        regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
+        probabilities = softmax(compute_logits(problem, steps, eps))
         # In the order of what candidates cost, their chances add up to the law of the regret.
-        order = np.argsort(costs)
-        cumulated = np.cumsum(chances[:, order], axis=1)
-        quantiles = (costs[order][np.argmax(cumulated >= share, axis=1)] for share in (0.5, 0.95))
-        rows.append((chances @ costs, *quantiles))
-    return ChoiceRegret(eps, factors, *(np.array(column) for column in zip(*rows, strict=True)))
+        order = np.argsort(regrets)
+        cumulated = np.cumsum(probabilities[:, order], axis=1)
+        quantiles = (regrets[order][np.argmax(cumulated >= share, axis=1)] for share in (0.5, 0.95))
+        statistics_by_scale.append((probabilities @ regrets, *quantiles))
+    return ChoiceRegret(
+        eps, factors, *(np.array(column) for column in zip(*statistics_by_scale, strict=True))
+    )
 
 
-def forecast(problem: ChoiceProblem, rows: int | None = None, users: Sequence[int] = USERS) -> FloatArray:
+def forecast(
+    problem: ChoiceProblem, num_rows: int | None = None, users: Sequence[int] = FORECAST_USER_COUNTS
+) -> FloatArray:
     """Compute what a selection costs if nothing is known but roughly how many users there are.
 
     It reads public samples alone, so that it says nothing of private data.
 
     Args:
         problem: The selection; its variance of a value is the worst case, or known from elsewhere.
-        rows: Of a learner, the public number of rows; None for other bounds.
+        num_rows: Of a learner, the public number of rows; None for other bounds.
         users: Numbers of users.
 
     Returns:
         What a draw adds to the error on average, as a share of the error of the best bound, the largest over the
         samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
-        mechanism. One for each number of users; with ``rows`` one, for as many users as it takes.
+        mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
     costs = []
-    for key in SAMPLES:
+    for key in FORECAST_SAMPLES:
         histogram = samples.load(key).histogram
         scales = np.asarray(users, dtype=np.float64) / histogram.num_users
-        if rows is not None:
+        if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
-            scales = np.clip([rows / histogram.num_rows], *SCALE_RANGE)
-        costs.append(summarise_regret(problem, histogram, None, scales).mean[:, 0])
+            scales = np.clip([num_rows / histogram.num_rows], *SCALE_RANGE)
+        costs.append(summarise_regret(problem, histogram, None, scales).mean_regrets[:, 0])
     return np.asarray(np.max(costs, axis=0))

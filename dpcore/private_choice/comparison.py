@@ -44,7 +44,7 @@ class ChoiceCost:
 def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
     """Compute the exact cost of the direct choice."""
     costs = choice.summarise_regret(problem, histogram)
-    return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]))
+    return ChoiceCost(float(costs.median_regrets[0, 0]), float(costs.percentile_95_regrets[0, 0]))
 
 
 def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:

@@ -138,7 +138,7 @@ EXPONENTS = (1.5, 5.0)
 law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def fit_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
+def fit_users(noisy_counts: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
     """Fit whole, non-negative users per bin, from light to heavy, to released counts.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
@@ -162,23 +162,23 @@ def fit_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntAr
     within 0.2 % at epsilon 0.1, but for CLIP: 0.8 to 2.1 % too many.
 
     Args:
-        noisy: Released counts, one per bin in ascending order of size, shape (k,).
+        noisy_counts: Released counts, one per bin in ascending order of size, shape (k,).
         noise: On each of them.
         lower: Smallest size of each bin, shape (k,).
 
     Returns:
         Users per bin, shape (k,).
     """
-    tails = sum_tails(np.asarray(noisy, dtype=np.float64))
-    noisy_tails = compute_phantom_limits(tails.size, noise)
-    stands_out = np.flatnonzero(tails > noisy_tails)
-    last_bin = int(stands_out[-1]) if stands_out.size else -1
+    tails = sum_tails(np.asarray(noisy_counts, dtype=np.float64))
+    phantom_limits = compute_phantom_limits(tails.size, noise)
+    bins_above_noise = np.flatnonzero(tails > phantom_limits)
+    last_bin = int(bins_above_noise[-1]) if bins_above_noise.size else -1
     tails[last_bin + 1 :] = 0.0
     tails = fit_falling_tails(tails)
     if 0 <= last_bin < tails.size - 1:
         # No more than the noise can hide: more would have stood out.
-        beyond = _extend_by_power_law(tails, lower.astype(np.float64), last_bin)
-        tails[last_bin + 1 :] = np.minimum(beyond, noisy_tails[last_bin + 1 :])
+        tails_beyond = _extend_by_power_law(tails, lower.astype(np.float64), last_bin)
+        tails[last_bin + 1 :] = np.minimum(tails_beyond, phantom_limits[last_bin + 1 :])
     return count_from_tails(tails)
 
 
@@ -189,15 +189,15 @@ def count_from_tails(tails: FloatArray) -> IntArray:
     return np.asarray(rounded - np.append(rounded[1:], 0))
 
 
-def compute_phantom_limits(bins: int, noise: NoiseShape) -> FloatArray:
+def compute_phantom_limits(num_bins: int, noise: NoiseShape) -> FloatArray:
     """Compute how large noise alone makes a tail count with a chance of `PHANTOM_CHANCE` at most.
 
-    The last of ``bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
+    The last of ``num_bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
 
     Source: Bernstein's inequality for sums of j sub-exponential terms, sqrt(2 j v L) + b L with
         L = ln(1 / chance) (Boucheron, Lugosi, Massart 2013, theorem 2.10).
     """
-    j, chance = np.arange(bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
+    j, chance = np.arange(num_bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
     return np.asarray(np.sqrt(2.0 * j * noise.variance * chance) + noise.tail_scale * chance)
 
 
@@ -231,11 +231,11 @@ def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) ->
     return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
 
 
-NOTHING_LEFT = (
+NOTHING_LEFT_MESSAGE = (
     "No users are left in the copy: there are too few of them for this much noise. Choose with a larger epsilon, "
     "with fewer bins, or without these data"
 )
-TOO_MANY = (
+TOO_MANY_MESSAGE = (
     f"a private copy holds at most {MAX_USERS:,} users in each bin, and there are more. "
     "Nothing was drawn or spent"
 )
@@ -300,10 +300,10 @@ class PrivateCopyParameters:
     @property
     def noise_shape(self) -> NoiseShape:
         """Return the variance and tails of the noise on one count, in users."""
-        return noise_shape(self.noise, self.scale)
+        return compute_noise_shape(self.noise, self.scale)
 
 
-def noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
+def compute_noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
     """Compute the variance and tails of integer noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
@@ -340,7 +340,7 @@ class PrivateCopy:
     def sentence(self) -> str:
         """Describe how the copy was made, or why nothing is left of it."""
         if self.histogram is None:
-            return f"{NOTHING_LEFT}."
+            return f"{NOTHING_LEFT_MESSAGE}."
         p = self.parameters
         return (
             f"{self.facts.mechanism[0].upper()}{self.facts.mechanism[1:]} noise of scale {self.scale:.4g} on the "
@@ -358,7 +358,7 @@ class PrivateCopy:
             InvalidInput: No user is left.
         """
         if self.histogram is None:
-            raise InvalidInput([NOTHING_LEFT])
+            raise InvalidInput([NOTHING_LEFT_MESSAGE])
         return Dataset(
             name=f"Private copy of {name}",
             source=self.sentence,
@@ -386,19 +386,24 @@ def release_histogram(
         InvalidInput: More than `MAX_USERS` users in one bin; nothing was drawn.
     """
 
-    def facts(epsilon: float, delta: float) -> ReleaseFacts:
+    def build_facts(epsilon: float, delta: float) -> ReleaseFacts:
         """Return the guarantee of a copy with this epsilon and delta."""
         return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
 
     counts = parameters.bins.count_users(histogram)
     if np.any(counts > MAX_USERS):
-        raise InvalidInput([TOO_MANY])
-    note = None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
+        raise InvalidInput([TOO_MANY_MESSAGE])
+    note = None if charge is None else lambda epsilon, delta: charge(build_facts(epsilon, delta))
     noise = add_noise(counts, parameters, note)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
-    users = fit_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
-    label, copy = facts(noise.epsilon, noise.delta), build_histogram(users, parameters.bins)
-    return PrivateCopy(parameters, label, read_only(noise.values), read_only(users), copy, noise.scale)
+    users = fit_users(noise.values, compute_noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
+    copy_facts, copied_histogram = (
+        build_facts(noise.epsilon, noise.delta),
+        build_histogram(users, parameters.bins),
+    )
+    return PrivateCopy(
+        parameters, copy_facts, read_only(noise.values), read_only(users), copied_histogram, noise.scale
+    )
 
 
 def add_noise(
@@ -413,8 +418,8 @@ def add_noise(
 
 def build_histogram(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
     """Build a histogram over representative sizes from the users per bin; None if there are none."""
-    occupied = users > 0
-    if not np.any(occupied):
+    is_occupied = users > 0
+    if not np.any(is_occupied):
         return None
     # Noise may carry a count past what one size may hold; cutting it off looks at released numbers only.
-    return ContributionHistogram(bins.representative[occupied], np.minimum(users[occupied], MAX_USERS))
+    return ContributionHistogram(bins.representative[is_occupied], np.minimum(users[is_occupied], MAX_USERS))

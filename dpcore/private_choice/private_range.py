@@ -62,10 +62,10 @@ GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
 MARGIN = 2.0
 """tau is so many users over epsilon of the draw above 1 / epsilon of the release; between 0 and 4 it matters little."""
-POWERS = (1.5, 2.5)
+POWER_RANGE = (1.5, 2.5)
 """Least and largest p of the weights w^-p. Below 1.5 the mean error is that of the largest candidates, below 2 the mean
 square is; from 2.5 on nothing is gained."""
-FOR_CENTRE = 0.25
+CENTRE_SHARE = 0.25
 """Share of epsilon that draws the centre where none is known."""
 CENTRE_POWERS = (0.5, 1.0)
 """p of the weights |c|^-p of centres, the second where the data are not `RangeProblem.signal_ratio`.
@@ -74,7 +74,7 @@ For 400 users at an epsilon of 0.1, who are not, the mean error of a draw was 30
 best range on the two samples with all centres alike; it is 29 and 13 times at a power of 1, 112 and 3,600 times at 1/2.
 At an epsilon of 0.5 a power of 1/2 changes nothing there, and 1.32 to 1.62 times for values about 1,000 with a
 deviation of 5, for which a power of 1 costs 40 times."""
-MOST_WIDTH = 1e15
+MAX_WIDTH = 1e15
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ class RangeProblem:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
             problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], epsilon_choice=self.epsilon)
-            sized = problems.between(1.0 / MOST_WIDTH, MOST_WIDTH, unit=self.unit, largest=self.largest)
+            sized = problems.between(1.0 / MAX_WIDTH, MAX_WIDTH, unit=self.unit, largest=self.largest)
             if sized:
                 problems.ascending(unit=self.unit, largest=self.largest)
             for name in ("centre", "lower"):
                 if (value := getattr(self, name)) is not None:
-                    sized &= problems.between(-MOST_WIDTH, MOST_WIDTH, **{name: value})
+                    sized &= problems.between(-MAX_WIDTH, MAX_WIDTH, **{name: value})
             if self.centre is not None and self.lower is not None:
                 problems.add("a typical value goes with both ends, and with a known L only U is chosen")
             if self.clamps_users and self.lower is not None:
@@ -129,7 +129,7 @@ class RangeProblem:
             problems.whole(1, MAX_SIZE, max_contributions=self.max_contributions)
             if self.users is not None:
                 problems.between(1.0, MAX_SIZE, users=self.users)
-            if not problems.entries and self.anchor is not None and not self.widths(self.anchor).size:
+            if not problems.entries and self.anchor is not None and not self.list_widths(self.anchor).size:
                 problems.add(
                     "beside the typical value, or L, no width of the grid can be told from 0",
                     remedy="Enter a larger largest distance",
@@ -150,14 +150,14 @@ class RangeProblem:
         """Return the epsilon of each draw of an end."""
         if self.anchor is None:
             # Never above the rest: 3/4 of it may have been rounded up.
-            return math.nextafter((1.0 - FOR_CENTRE) * self.epsilon, 0.0)
-        halved = self.num_ends == 2 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
-        return self.epsilon / 2.0 if halved else self.epsilon
+            return math.nextafter((1.0 - CENTRE_SHARE) * self.epsilon, 0.0)
+        is_halved = self.num_ends == 2 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
+        return self.epsilon / 2.0 if is_halved else self.epsilon
 
     @property
     def epsilon_of_centre(self) -> float:
         """Return the epsilon of the draw of the centre, if it is drawn."""
-        return FOR_CENTRE * self.epsilon
+        return CENTRE_SHARE * self.epsilon
 
     @property
     def centre_sensitivity(self) -> int:
@@ -192,13 +192,13 @@ class RangeProblem:
     @property
     def users_needed(self) -> float:
         """Return about how many users it takes for a draw to be of use."""
-        needed = self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end
-        return needed / self._beyond
+        num_needed = self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end
+        return num_needed / self._beyond
 
     @property
     def power(self) -> float:
         """Return p of the weights w^-p: the more users there are to outvote them, the larger; least without a guess."""
-        lowest, highest = POWERS
+        lowest, highest = POWER_RANGE
         return min(max(lowest + 0.5 * ((self.signal_ratio or 1.0) - 1.0), lowest), highest)
 
     @cached_property
@@ -216,39 +216,41 @@ class RangeProblem:
     @cached_property
     def centre_log_prior(self) -> FloatArray:
         """Return the log weights of the candidates for the centre."""
-        few = self.signal_ratio is not None and self.signal_ratio < 1.0
-        return np.asarray(-CENTRE_POWERS[few] * np.log(np.maximum(np.abs(self.centres), self.unit)))
+        has_few_users = self.signal_ratio is not None and self.signal_ratio < 1.0
+        return np.asarray(-CENTRE_POWERS[has_few_users] * np.log(np.maximum(np.abs(self.centres), self.unit)))
 
-    def widths(self, anchor: float) -> FloatArray:
+    def list_widths(self, anchor: float) -> FloatArray:
         """Return the distances that can be told from 0 on both sides of the anchor; public."""
         apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
         return self.grid[apart]
 
-    def log_prior(self, anchor: float) -> FloatArray:
+    def compute_log_prior(self, anchor: float) -> FloatArray:
         """Return the log weights of the distances that are left beside an anchor."""
-        return np.asarray(-self.power * np.log(self.widths(anchor) / self.largest))
+        return np.asarray(-self.power * np.log(self.list_widths(anchor) / self.largest))
 
-    def ends(self, anchor: float) -> FloatArray:
+    def list_ends(self, anchor: float) -> FloatArray:
         """Return the candidates for U beside an anchor, ascending."""
-        return np.asarray(anchor + self.widths(anchor))
+        return np.asarray(anchor + self.list_widths(anchor))
 
     def may_draw(self, lower: float, upper: float) -> bool:
         """Return True if a draw can give this range."""
         if self.anchor is None:
             grid, centres = self.grid, self.centres.tolist()
             return any(lower in centre - grid and upper in centre + grid for centre in centres)
-        low_fits = lower == self.lower if self.lower is not None else -lower in self.ends(-self.anchor)
-        return low_fits and upper in self.ends(self.anchor)
+        low_fits = lower == self.lower if self.lower is not None else -lower in self.list_ends(-self.anchor)
+        return low_fits and upper in self.list_ends(self.anchor)
 
-    def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
+    def compute_logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
         """Compute the log chances of an end up to a constant, shape (c,); ``query`` from `sum_tails`."""
         distances = interval_distance(*query, to_steps(Fraction(self.target)))
-        return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * distances)
+        return np.asarray(
+            self.compute_log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * distances
+        )
 
-    def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
+    def compute_scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Compute the scores of an end in steps: minus the distances, plus the weights; ``query`` from `sum_tails`."""
         distances = interval_distance(*query, to_steps(Fraction(self.target)))
-        return add_prior(distances, self.log_prior(anchor), RESOLUTION, self.epsilon_of_end)
+        return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
 def sum_tails(
@@ -276,14 +278,14 @@ def sum_tails(
     rank = np.arange(1, users.size + 1) - np.repeat(starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
     divisor = np.maximum(size, max_contributions)
-    adds = rank * RESOLUTION // divisor - (rank - 1) * RESOLUTION // divisor
+    additions = rank * RESOLUTION // divisor - (rank - 1) * RESOLUTION // divisor
     rows_above, rows_reaching = (np.searchsorted(ends, ordered, side=side) for side in ("left", "right"))
-    return _sum_above(rows_above, adds, ends.size), _sum_above(rows_reaching, adds, ends.size)
+    return _sum_above(rows_above, additions, ends.size), _sum_above(rows_reaching, additions, ends.size)
 
 
-def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
-    """Sum ``adds`` over the rows whose index is beyond each candidate's; exact, as they are whole and below 2^53."""
-    sums = np.bincount(index, weights=adds.astype(np.float64), minlength=number + 1)
+def _sum_above(index: IntArray, additions: IntArray, num_candidates: int) -> IntArray:
+    """Sum ``additions`` over the rows whose index is beyond each candidate's; exact, as they are below 2^53."""
+    sums = np.bincount(index, weights=additions.astype(np.float64), minlength=num_candidates + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
@@ -317,16 +319,18 @@ def list_tails(
         values, cap = None if values is None else scale_deviations(values, anchor, cap), 1
     if problem.anchor is None:
         far_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
-        return (sum_tails(far_values, problem.widths(anchor), cap),)
-    upper = sum_tails(values, problem.ends(anchor), cap)
+        return (sum_tails(far_values, problem.list_widths(anchor), cap),)
+    upper = sum_tails(values, problem.list_ends(anchor), cap)
     return (
-        (upper,) if problem.num_ends == 1 else (sum_tails(mirror(values), problem.ends(-anchor), cap), upper)
+        (upper,)
+        if problem.num_ends == 1
+        else (sum_tails(mirror(values), problem.list_ends(-anchor), cap), upper)
     )
 
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
     """Compute the scores of the draws beside an anchor, in the order of `list_tails`."""
-    return tuple(problem.scores(query, anchor) for query in list_tails(problem, values, anchor))
+    return tuple(problem.compute_scores(query, anchor) for query in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
@@ -383,7 +387,7 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
         anchor = float(problem.centres[centre.index])
         scores = score_ends(problem, values, anchor)
     assert scores is not None
-    widths = problem.widths(anchor)
+    widths = problem.list_widths(anchor)
     epsilon = problem.epsilon_of_end
     indices = [mechanisms.exponential_mechanism(end, RESOLUTION, epsilon).index for end in scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])

@@ -75,7 +75,7 @@ class SelectionRequest:
         epsilon: Budget of the release that will use what is selected.
         delta: Delta of that release; None for pure epsilon-DP.
         setting: The release; None if the number bounds none, and for pairs and ranges.
-        rows: Of a learner, the public number of rows, N.
+        num_rows: Of a learner, the public number of rows, N.
         total_epsilon: Epsilon of everything on the data, of which both budgets are shares; None if they add up to no
             total that was entered.
     """
@@ -85,7 +85,7 @@ class SelectionRequest:
     epsilon: float
     delta: float | None = None
     setting: ReleaseSetting | None = None
-    rows: int | None = None
+    num_rows: int | None = None
     total_epsilon: float | None = None
 
     @classmethod
@@ -118,8 +118,12 @@ class SelectionRequest:
         total, selection, release = map(
             format_rounded_up, (self.total_epsilon, self.problem.epsilon, self.epsilon)
         )
-        twice = "" if self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
-        return f"Of ε = {total} in all, a draw takes {selection}; {release} is left for the release{twice}"
+        twice_text = (
+            "" if self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+        )
+        return (
+            f"Of ε = {total} in all, a draw takes {selection}; {release} is left for the release{twice_text}"
+        )
 
 
 def _build_request(
@@ -129,12 +133,12 @@ def _build_request(
     epsilon: float,
     largest: int,
     unit: float = 1.0,
-    rows: int | None = None,
+    num_rows: int | None = None,
 ) -> SelectionRequest:
     """Build the request for a bound on another page, for neighbours that add or remove one user."""
     # Users come or go, as in all releases that ask for such a bound.
     problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit)
-    return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, rows)
+    return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, num_rows)
 
 
 def request_quantile_bound(
@@ -159,7 +163,7 @@ def request_quantile_bound(
 def request_learner_bound(
     parameters: LearningParameters,
     setting: ReleaseSetting,
-    rows: int,
+    num_rows: int,
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> SelectionRequest:
@@ -172,22 +176,24 @@ def request_learner_bound(
     Args:
         parameters: Of the learner; which bound on the bias it asks for does not enter, nor does Var(H).
         setting: Of the release.
-        rows: N, about how many rows there are: a public number.
+        num_rows: N, about how many rows there are: a public number.
         epsilon_choice: Budget of the draw.
         largest: Public maximum of rows per user.
 
     Raises:
         InvalidInput: The privacy term is 0, or a parameter is out of its range.
     """
-    n, power = float(rows), parameters.privacy.power
+    n, power = float(num_rows), parameters.privacy.power
     privacy = float(parameters.privacy.error(1.0 / n, parameters.epsilon, parameters.failure_probability))
     if privacy == 0.0:
         raise refuse("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
-    log_term = parameters.vc_dimension * math.log(n / parameters.failure_probability)
-    finite = parameters.finite_sample_constant * math.sqrt(log_term / n)
+    vc_log_term = parameters.vc_dimension * math.log(n / parameters.failure_probability)
+    finite_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
-    condition = RisingPrice(power * privacy * n / (THEOREM_FACTOR + finite / 2.0), power - 1.0)
-    return _build_request(OtherBound.MODEL, setting, condition, epsilon_choice, largest, rows=int(rows))
+    condition = RisingPrice(power * privacy * n / (THEOREM_FACTOR + finite_term / 2.0), power - 1.0)
+    return _build_request(
+        OtherBound.MODEL, setting, condition, epsilon_choice, largest, num_rows=int(num_rows)
+    )
 
 
 def request_total_bound(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data.totals_per_user import user_starts
+from dpcore.data.totals_per_user import find_user_starts
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
@@ -123,7 +123,7 @@ class Rows:
 
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
         """Set the histogram; return the number of rows, where each user's rows begin, and how many each user has."""
-        starts = user_starts(values)
+        starts = find_user_starts(values)
         per_user = np.diff(np.append(starts, values.values.size))
         self.histogram = ContributionHistogram.from_counts(per_user)
         return values.values.size, starts, per_user

@@ -52,7 +52,7 @@ LINE_STYLES: Mapping[Style, Mapping[str, Any]] = {
 }
 COLOR_ORDER = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY, Style.ENTERED)
 BAND_COLOR = "rgba(44, 127, 184, 0.13)"
-NEUTRAL = "#7F7F7F"
+NEUTRAL_COLOR = "#7F7F7F"
 
 pio.templates[TEMPLATE] = go.layout.Template(
     layout={
@@ -111,13 +111,13 @@ def add_label(fig: go.Figure, text: str) -> go.Figure:
 
     It stands below the buttons, which on a narrow figure take more than half of the width.
     """
-    lines = _wrap_evenly(text, LABEL_WIDTH)
+    label_lines = _wrap_evenly(text, LABEL_WIDTH)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
-        text="<br>".join(lines), align="left",
+        text="<br>".join(label_lines), align="left",
         font={"size": 11},
     )  # fmt: skip
-    top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(lines), fig.layout.height
+    top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(label_lines), fig.layout.height
     # The plot itself stays as high as that of a figure without a label.
     height_update = (
         {} if height is None else {"height": height + top_margin - (fig.layout.margin.t or BUTTONS_HEIGHT)}
@@ -154,7 +154,7 @@ def add_area(
 def add_horizontal_line(fig: Sketch, y: float, name: str, dash: str) -> None:
     """Draw a horizontal line over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    line = {"color": NEUTRAL, "width": 1, "dash": dash}
+    line = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
     ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
     fig.shapes.append({"type": "line", **ends, "line": line})
     fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line, "legendgroup": name})
@@ -234,7 +234,7 @@ def add_hatching(fig: Sketch, item: Hatching) -> None:
     if not xs:
         return
     clear = "rgba(0,0,0,0)"
-    lines = {"shape": item.pattern, "fgcolor": NEUTRAL, "bgcolor": clear, "size": 7, "solidity": 0.22}
+    lines = {"shape": item.pattern, "fgcolor": NEUTRAL_COLOR, "bgcolor": clear, "size": 7, "solidity": 0.22}
     fill = {"fill": "toself", "fillpattern": {**lines, "fillmode": "overlay"}, "fillcolor": clear}
     look = {"mode": "lines", "line": {"width": 0}, **fill, "name": item.name, "hoverinfo": "skip"}
     # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
@@ -246,10 +246,10 @@ def add_border(fig: Sketch, item: Border, line: Mapping[str, Any]) -> None:
     if np.nanmin(item.values) >= 0.0 or np.nanmax(item.values) <= 0.0:
         return
     grid = {"x": np.asarray(item.x), "y": np.asarray(item.y), "z": item.values.astype(np.float32)}
-    fig.data.append({**grid, **contour_options(item.name, 0.0, line)})
+    fig.data.append({**grid, **build_contour_options(item.name, 0.0, line)})
 
 
-def contour_options(name: str, level: float, line: Mapping[str, Any]) -> dict[str, Any]:
+def build_contour_options(name: str, level: float, line: Mapping[str, Any]) -> dict[str, Any]:
     """Build the properties of a trace that draws a line where values on a grid pass a level."""
     contours = {"type": "constraint", "operation": "=", "value": level}
     look = {"line": line, "name": name, "showlegend": True, "hoverinfo": "skip"}
@@ -261,16 +261,16 @@ def cover_by_rectangles(
 ) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Cover a mask by rectangles, as pairs of ends in x and in y: runs of rows that neighbouring columns share."""
     x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (x, y))
-    outlines = []
+    rectangles = []
     column = 0
     while column < x.size:
         end = column + 1
         while end < x.size and np.array_equal(mask[:, end], mask[:, column]):
             end += 1
         for low, high in _find_runs(mask[:, column]):
-            outlines.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))
+            rectangles.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))
         column = end
-    return outlines
+    return rectangles
 
 
 def _find_runs(mask: Mask) -> list[tuple[int, int]]:

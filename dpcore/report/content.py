@@ -206,16 +206,16 @@ def read_versions() -> Mapping[str, str]:
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     """Summarise a data set. No user is named, and the only single size is the largest."""
     summary = dataset.histogram.summary()
-    texts = {"Data": dataset.name, "Where from": dataset.source}
+    texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
-        texts["A user is"] = ", ".join(dataset.privacy_unit)
-    texts["One contribution is"] = {
+        texts_by_name["A user is"] = ", ".join(dataset.privacy_unit)
+    texts_by_name["One contribution is"] = {
         "rows": "a row",
         "distinct tasks": "a distinct task",
         "total of a column": "a unit of the column that was added up",
     }[dataset.contribution.value]
-    texts |= {f"Note {i}": note for i, note in enumerate(dataset.notes, 1)}
-    counts = {
+    texts_by_name |= {f"Note {i}": note for i, note in enumerate(dataset.notes, 1)}
+    counts_by_name = {
         "Users": dataset.histogram.num_users,
         "Rows": dataset.histogram.num_rows,
         "Rows of the median user": summary.median,
@@ -224,17 +224,17 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     }
     heaviest_share, gini = float(summary.top_percent_share), float(summary.gini)
 
-    def line(name: str, text: str, number: float | None = None, note: str = "") -> Line:
+    def build_line(name: str, text: str, number: float | None = None, note: str = "") -> Line:
         """Build a line with the dataset's label."""
         return Line(name, text, dataset.provenance, note, number=number)
 
     return (
-        *(line(name, escape_markdown(text)) for name, text in texts.items()),
-        *(line(name, wording.number(number), number) for name, number in counts.items()),
-        line(
+        *(build_line(name, escape_markdown(text)) for name, text in texts_by_name.items()),
+        *(build_line(name, wording.number(number), number) for name, number in counts_by_name.items()),
+        build_line(
             "Share of rows held by the heaviest 1 % of users", wording.percent(heaviest_share), heaviest_share
         ),
-        line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
+        build_line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )
 
 
@@ -292,19 +292,19 @@ def write_columns(
     import pandas as pd
 
     frame = pd.DataFrame(
-        {escape_formula(name): _make_harmless(np.asarray(values)) for name, values in columns.items()}
+        {escape_formula(name): _escape_formulas(np.asarray(values)) for name, values in columns.items()}
     )
     frame[LABEL_COLUMN] = disclosure.label
-    table = frame.to_csv(index=False, lineterminator="\n")
+    table_text = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
-        return table
-    if "#" in table:  # In quotes it begins no comment.
-        table = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        return table_text
+    if "#" in table_text:  # In quotes it begins no comment.
+        table_text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     lines = [f"these numbers: {disclosure.label}", *notes]
-    return "".join(f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in lines) + table
+    return "".join(f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in lines) + table_text
 
 
-def _make_harmless(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _escape_formulas(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return values with texts escaped that a spreadsheet would run as formulas; numbers are unchanged."""
     if values.dtype.kind not in "OUT":
         return values

@@ -34,12 +34,12 @@ def escape_markdown(text: str) -> str:
 
 def render_block(source: str) -> str:
     """Render Markdown of several paragraphs, lists and formulae as HTML."""
-    return _render(source, inline=False)
+    return _render(source, is_inline=False)
 
 
 def render_inline(source: str) -> str:
     """Render one line of Markdown as HTML without a paragraph around it."""
-    return _render(source, inline=True)
+    return _render(source, is_inline=True)
 
 
 def to_plain_text(source: str) -> str:
@@ -48,12 +48,12 @@ def to_plain_text(source: str) -> str:
     pieces: list[str] = []
     for token in _load_markdown().parse(text_with_markers):
         if token.type == "inline":
-            pieces.append("".join(_token_text(child) for child in token.children or ()))
+            pieces.append("".join(_read_token_text(child) for child in token.children or ()))
     text = "\n".join(pieces)
     return _MARKER.sub(lambda match: formulae[int(match[1])][0], text)
 
 
-def to_mathml(latex: str, display: bool) -> str:
+def to_mathml(latex: str, is_display: bool) -> str:
     """Convert LaTeX to MathML; a formula that cannot be converted stays as it is, as code."""
     from latex2mathml.converter import convert
 
@@ -61,7 +61,7 @@ def to_mathml(latex: str, display: bool) -> str:
     latex = _UPRIGHT.sub(r"\\text{\1}", latex.replace("{aligned}", "{split}"))
     # The library has an exception of its own per mistake; a report without one formula is better than none.
     try:
-        html_text = str(convert(latex, display="block" if display else "inline"))
+        html_text = str(convert(latex, display="block" if is_display else "inline"))
     except Exception:
         return f"<code>{html.escape(latex)}</code>"
     # A thin space around named functions, as TeX sets it; and bars of a norm as high as the line.
@@ -69,7 +69,7 @@ def to_mathml(latex: str, display: bool) -> str:
         lambda match: f"{_THIN_SPACE}{match[1]}{'' if match[2] else _THIN_SPACE}{match[2] or ''}", html_text
     )
     html_text = html_text.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
-    return f"<span class='display'>{html_text}</span>" if display else html_text
+    return f"<span class='display'>{html_text}</span>" if is_display else html_text
 
 
 def find_formulae(source: str) -> list[tuple[str, bool]]:
@@ -81,23 +81,23 @@ def _replace_formulae(source: str) -> tuple[str, list[tuple[str, str]]]:
     """Replace the formulae of a text by markers; return the text and each formula as LaTeX with dollars and MathML."""
     formulae: list[tuple[str, str]] = []
 
-    def note(match: re.Match[str]) -> str:
+    def add_formula(match: re.Match[str]) -> str:
         """Add a formula to the list, and return its marker."""
         formulae.append((match[0], to_mathml(match[1] or match[2], match[1] is not None)))
         return f"{_MARKER_START}{len(formulae) - 1}{_MARKER_END}"
 
-    return _MATH.sub(note, _INVISIBLE.sub("", source)), formulae
+    return _MATH.sub(add_formula, _INVISIBLE.sub("", source)), formulae
 
 
-def _render(source: str, inline: bool) -> str:
+def _render(source: str, is_inline: bool) -> str:
     """Render Markdown with formulae as HTML, with or without a paragraph around it."""
     text_with_markers, formula_list = _replace_formulae(source)
     reader = _load_markdown()
-    text = reader.renderInline(text_with_markers) if inline else reader.render(text_with_markers)
+    text = reader.renderInline(text_with_markers) if is_inline else reader.render(text_with_markers)
     return _MARKER.sub(lambda match: formula_list[int(match[1])][1], text)
 
 
-def _token_text(token: Any) -> str:
+def _read_token_text(token: Any) -> str:
     """Return the text of a token of Markdown; a line break for a break."""
     return "\n" if token.type in ("softbreak", "hardbreak") else str(token.content)
 

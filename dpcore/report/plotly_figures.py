@@ -183,7 +183,7 @@ def _to_json_value(value: Any) -> Any:
 def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
     """Add the legend entries that several items share, in a neutral colour, and empty the lines by name."""
     for name, line in shared_entries.items():
-        look = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
+        look = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL_COLOR}}
         fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **look})
     shared_entries.clear()
 
@@ -211,7 +211,7 @@ def _build_axis(axis: Axis) -> dict[str, object]:
         if axis.number_format.endswith("%"):
             axis_options["tickformat"] = "~%"
     else:
-        axis_options = build_linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
+        axis_options = build_linear_axis(axis.heading, axis.limits, is_percent=axis.scale is Scale.PERCENT)
     if axis.named_ticks:
         tick_values, tick_texts = zip(*axis.named_ticks, strict=True)
         axis_options.pop("minor", None)
@@ -240,11 +240,11 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
     }
 
 
-def build_linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
+def build_linear_axis(title: str, limits: tuple[float, float], is_percent: bool = False) -> dict[str, object]:
     """Build a linear axis with fixed limits, in per cent or as numbers."""
     # On a short axis, several ticks would read the same without a decimal.
     percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    tick_format = percent_format if percent else NUMBER
+    tick_format = percent_format if is_percent else NUMBER
     return {"title": {"text": title}, "range": list(limits), "tickformat": tick_format}
 
 
@@ -317,7 +317,7 @@ def _build_error_bars(
         return {}
     low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low, item.high))
     # Each has its own colour: Streamlit's theme draws all others in one.
-    color = charts.NEUTRAL if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
+    color = charts.NEUTRAL_COLOR if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
     lengths = {"array": high - centers, "symmetric": False, "arrayminus": centers - low}
     return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
 
@@ -388,7 +388,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
     traces = [trace.to_plotly_json()]
     if cells.contour is not None:
         line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
-        traces.append({"x": x, "y": y, "z": ratios, **charts.contour_options(*cells.contour, line)})
+        traces.append({"x": x, "y": y, "z": ratios, **charts.build_contour_options(*cells.contour, line)})
     return traces
 
 

@@ -36,21 +36,21 @@ _FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 def write_report_html(report: Report, created: datetime) -> str:
     """Write the report as one HTML file."""
     # This text replaces FOOT, the foot of every printed page.
-    foot = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
+    foot_text = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
     return _load_template().render(
         report=report,
         created=created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
         policy=Markup(POLICY),
-        style=Markup(_read_file("report.css").replace("FOOT", foot)),
+        style=Markup(_read_file("report.css").replace("FOOT", foot_text)),
         plotly=_load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae)),
         versions=read_versions(),
-        drawings=[_embed_figure(plot, _draw(plot, report.figure_label)) for plot in report.figures],
+        drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
         script=Markup(_read_file("report.js")),
     )
 
 
-def _draw(plot: Plot, label: str) -> go.Figure:
+def _draw_labelled(plot: Plot, label: str) -> go.Figure:
     """Draw a plot as a figure, with a label above it unless that is empty."""
     fig = plotly_figures.draw(plot)
     return charts.add_label(fig, label) if label else fig
@@ -64,7 +64,7 @@ def _load_template() -> jinja2.Template:
     )
     # Markdown is escaped where it is read: no text becomes more than text there either.
     environment.filters["markdown"] = lambda text: Markup(render_inline(text))
-    environment.filters["css"] = lambda disclosure: _CSS[classify(disclosure)]
+    environment.filters["css"] = lambda disclosure: _CSS_CLASSES[classify(disclosure)]
     environment.filters |= {"helps": _group_helps, "numbers": list_numbers, "facts": list_facts}
     return environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
 
@@ -75,7 +75,7 @@ def _read_file(name: str) -> str:
 
 
 # Classes of labels. Their colours stay on paper: they repeat what their words say.
-_CSS = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disclosure.DP_RELEASE: "released"}
+_CSS_CLASSES = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disclosure.DP_RELEASE: "released"}
 
 
 def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
@@ -108,9 +108,9 @@ def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
     spec = _escape_texts(json.loads(fig.to_json()))
     # Inside the figure Plotly would check it each time, which takes as long as all other steps.
     spec["layout"]["template"] = _load_figure_template()
-    text = json.dumps({"id": f"figure-{plot.key}", "name": plot.key, **spec}, ensure_ascii=True)
+    json_text = json.dumps({"id": f"figure-{plot.key}", "name": plot.key, **spec}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return Markup(json_text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _escape_texts(value: Any) -> Any:

@@ -98,7 +98,7 @@ class Code:
         arguments = "\n" + "".join(lines) + " " * indent if lines else ""
         return f"{name}({arguments})"
 
-    def import_lines(self) -> list[str]:
+    def list_import_lines(self) -> list[str]:
         """List the import statements, one per module, sorted."""
         modules: dict[str, list[str]] = {}
         for module, name in sorted(self.imports):
@@ -173,21 +173,25 @@ def write_script(
     code = Code()
     code.import_name("draw_on_white", "dpcore.report.plotly_figures")
     code.import_name("list_plots", "dpcore.answer.section")
-    numbers = "label, number in answer.numbers.iterrows()"
+    numbers_code = "label, number in answer.numbers.iterrows()"
     if call is None:
-        numbers = "label, number in ((one.label, one) for one in answer.numbers)"
+        numbers_code = "label, number in ((one.label, one) for one in answer.numbers)"
         code.import_name("build_answer", package)
         call_code = f"parameters = {code.write(parameters)}\nanswer = build_answer(data, parameters)"
     else:
         name, settings = call
         code.import_name(name, "dpcore")
-        lines = "".join(f"    {setting}={code.write(value)},\n" for setting, value in settings.items())
-        call_code = f"# `help({name})` says what each setting is.\nanswer = {name}(\n    data,\n{lines})"
+        settings_code = "".join(
+            f"    {setting}={code.write(value)},\n" for setting, value in settings.items()
+        )
+        call_code = (
+            f"# `help({name})` says what each setting is.\nanswer = {name}(\n    data,\n{settings_code})"
+        )
     data_cell = (source.write_cell or write_dataset_cell)(code, source, public_only)
     cells = {
-        IMPORTS_TITLE: "\n".join(code.import_lines()),
+        IMPORTS_TITLE: "\n".join(code.list_import_lines()),
         "The data": data_cell,
-        ANSWER_TITLE: f"{_CALL_COMMENT}\n{call_code}\n{_ANSWER_CODE.format(numbers=numbers)}",
+        ANSWER_TITLE: f"{_CALL_COMMENT}\n{call_code}\n{_ANSWER_CODE.format(numbers=numbers_code)}",
         "How sure it is, and what is assumed": _PROOFS_CODE,
         FIGURES_TITLE: _FIGURES_CODE,
     }
@@ -222,7 +226,7 @@ for plot in list_plots(answer, data):
 
 def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[str, str]) -> str:
     """Write the script from its header and its cells."""
-    header = _HEADER.format(
+    header = _HEADER_TEMPLATE.format(
         title=title, version=VERSION, made=created.strftime("%Y-%m-%d"), label=_write_label(source)
     )
     return "\n\n\n".join([header, *(f"# %% {name}\n{text.strip()}" for name, text in cells.items())]) + "\n"
@@ -248,25 +252,25 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
         return f"data = samples.generate_dataset({code.write(source.generator)})"
     if source.needs_rows and dataset.privacy_unit:
         return _write_events_cell(code, source, public_only)
-    disclosure = code.write(dataset.disclosure)
+    disclosure_code = code.write(dataset.disclosure)
     is_short = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
     if is_short or dataset.release is not None:
         code.import_name("Dataset", "dpcore.dataset")
         code.import_name("ContributionHistogram", "dpcore.contributions")
-        sizes, users = code.write(dataset.histogram.sizes), code.write(dataset.histogram.users)
+        sizes_code, users_code = code.write(dataset.histogram.sizes), code.write(dataset.histogram.users)
         release_argument = f", release={code.write(dataset.release)}" if dataset.release is not None else ""
-        histogram = f"ContributionHistogram(sizes, users){release_argument}"
+        histogram_code = f"ContributionHistogram(sizes, users){release_argument}"
         return (
-            f"sizes = {sizes}\nusers = {users}\n"
-            f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure}, {histogram})"
+            f"sizes = {sizes_code}\nusers = {users_code}\n"
+            f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code})"
         )
-    private = dataset.disclosure is Disclosure.PRIVATE
-    name = "histogram-PRIVATE-do-not-publish.csv" if private else "histogram.csv"
-    roles = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
+    is_private = dataset.disclosure is Disclosure.PRIVATE
+    name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
+    roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     file_check = _check_file(
         code, name, "Download it on the page Your data, button Histogram (CSV), into this folder."
     )
-    return f"{file_check}\ndata = {_write_count_call(code, '[FILE]', roles, disclosure)}"
+    return f"{file_check}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
 
 
 def _check_file(code: Code, name: str, remedy: str) -> str:
@@ -323,32 +327,36 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         further_user=tuple(further_users),
         contribution=dataset.contribution,
     )
-    files, names = [dataset.name], tuple[str, ...]()
+    file_names, names = [dataset.name], tuple[str, ...]()
     if dataset.layout is not None:
         names = dataset.layout.files[0].names
-        files = [file.name for file in dataset.layout.files]
-        one_user = dataset.layout.missing_is_a_user
-        roles = replace(roles, missing_users=MissingUsers.ONE_USER if one_user else MissingUsers.LEAVE_OUT)
+        file_names = [file.name for file in dataset.layout.files]
+        counts_missing_as_one = dataset.layout.missing_is_a_user
+        roles = replace(
+            roles, missing_users=MissingUsers.ONE_USER if counts_missing_as_one else MissingUsers.LEAVE_OUT
+        )
     if public_only and dataset.is_private:
-        files = ["your-file.csv"]
+        file_names = ["your-file.csv"]
     code.import_name("Path", "pathlib")
     return (
         "# What was loaded in Your data: the answer needs its rows.\n"
-        f"FILES = {files!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
+        f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Your data into this folder.")\n'
         f"data = {_write_count_call(code, 'FILES', code.write(roles), code.write(dataset.disclosure), names)}"
     )
 
 
-def _write_count_call(code: Code, files: str, roles: str, disclosure: str, names: Sequence[str] = ()) -> str:
+def _write_count_call(
+    code: Code, files_code: str, roles_code: str, disclosure_code: str, names: Sequence[str] = ()
+) -> str:
     """Write the call that opens files and counts them; the arguments are code."""
     code.import_name("count", "dpcore.counting")
     code.import_name("open_files", "dpcore.counting")
-    names_call = f".with_names({code.write(list(names))})" if names else ""  # where the files hold none
-    return f"count(open_files({files}){names_call}, {roles}, {disclosure}).dataset"
+    names_code = f".with_names({code.write(list(names))})" if names else ""  # where the files hold none
+    return f"count(open_files({files_code}){names_code}, {roles_code}, {disclosure_code}).dataset"
 
 
-_HEADER = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
+_HEADER_TEMPLATE = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
 Run this file with a Python that Sweet Spot is installed in, or put it into the folder of Sweet Spot's README and run it
 there with the Python of .venv. It writes its figures into the folder that it is run in. Cells begin with "# %%":
@@ -358,13 +366,13 @@ editors and Jupyter (with jupytext) open it as a notebook.
 """'''
 
 
-SUFFIX = ".toml"
+SETTINGS_SUFFIX = ".toml"
 MAX_BYTES = 1_000_000
 """Largest file that is read; the longest settings have a few thousand bytes."""
-MOST_KEY_PARTS = 20
+MAX_KEY_PARTS = 20
 """Parts of a key that dots divide: the time that Python's reader takes grows with their square."""
-_LONG_KEY = re.compile(
-    rb"""(?m)(?:^|[\[{,])\s*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % MOST_KEY_PARTS
+_LONG_KEY_PATTERN = re.compile(
+    rb"""(?m)(?:^|[\[{,])\s*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % MAX_KEY_PARTS
 )
 
 
@@ -432,8 +440,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise refuse(f"{name} cannot be read: {error.strerror}") from None
     if len(content) > MAX_BYTES:
         raise refuse(f"{name} has more than {MAX_BYTES:,} bytes, which no settings have")
-    if _LONG_KEY.search(content):
-        raise refuse(f"{name} has a key of more than {MOST_KEY_PARTS} parts, which no setting has")
+    if _LONG_KEY_PATTERN.search(content):
+        raise refuse(f"{name} has a key of more than {MAX_KEY_PARTS} parts, which no setting has")
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

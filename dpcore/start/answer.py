@@ -44,7 +44,7 @@ class Tradeoff:
         problem: The question.
         errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows of all counts together.
         best: The bound with the smallest expected error.
-        near_optimal: Smallest and largest bound within 5 % of the best.
+        near_optimal_range: Smallest and largest bound within 5 % of the best.
         single_count_bound: The best bound of one count of all rows with all of epsilon to itself, as on the page of
             sums and counts.
     """
@@ -53,7 +53,7 @@ class Tradeoff:
     problem: total.TotalProblem
     errors: total.TotalErrors
     best: total.TotalChoice
-    near_optimal: tuple[float, float]
+    near_optimal_range: tuple[float, float]
     single_count_bound: float
 
     def evaluate(self, bound: float) -> total.TotalErrors:
@@ -113,7 +113,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
         problem=problem,
         errors=total.errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
-        near_optimal=total.find_near_optimal_bounds(problem),
+        near_optimal_range=total.find_near_optimal_bounds(problem),
         single_count_bound=total.optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 
@@ -196,7 +196,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     if best.max_total == 0:
         return answer
     rows_text, error = wording.counted(best.max_total, "row"), best.absolute_error / num_rows
-    low_text, high_text = map(wording.number, solution.near_optimal)
+    low_text, high_text = map(wording.number, solution.near_optimal_range)
     near_optimal = (
         f"{low_text} to {high_text} rows, within 5{wording.PERCENT}." if low_text != high_text else ""
     )

@@ -26,7 +26,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.programs import Program
 from dpcore.contributions import MAX_SIZE, FloatArray
-from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sums_per_user
+from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sum_per_user
 from dpcore.dataset import Dataset
 from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
@@ -180,7 +180,7 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
         return UserTotals(None, refusal=refusal)
     column = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = sums_per_user(dataset.values)
+        sums = sum_per_user(dataset.values)
         absolute_sum = float(np.abs(sums).sum())
     if not np.isfinite(absolute_sum):
         return UserTotals(None, column=column, refusal="The totals are too large to add up.")

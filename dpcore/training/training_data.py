@@ -160,7 +160,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     """List a problem if the label holds words and no class is named to count as 1; else an empty list."""
     if design.positive or design.label not in table.columns:
         return []
-    text_rows = np.flatnonzero(read_numbers(table, design.label).text)
+    text_rows = np.flatnonzero(read_numbers(table, design.label).is_text)
     if not text_rows.size:
         return []
     lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])

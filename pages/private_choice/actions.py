@@ -38,24 +38,24 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
-DEMONSTRATION = "These data are public: nothing needs protecting."
+DEMONSTRATION_TEXT = "These data are public: nothing needs protecting."
 
-FROM_FILE = (
+FROM_FILE_TEXT = (
     "The data in use are a DP release. What you choose on it spends nothing more and may be published."
 )
-COPY_IS = (
+COPY_HELP = (
     "Release how many users have how many rows, with noise. It becomes the data in use on every page, at any ε, "
     "without values, totals and tasks."
 )
-CHOICE_IS = "Draw one number, the {}. The data in use stay as they are."
+CHOICE_HELP = "Draw one number, the {}. The data in use stay as they are."
 
 Choices = tuple[tuple[NumberKind, Selection], ...]
 
 
 def list_choices() -> Choices:
     """Return the private selections of this session from the original data, with their kinds, oldest first."""
-    by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
-    return by_digest.get(session.get_original().dataset.histogram.digest, ())
+    choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
+    return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
 def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
@@ -84,7 +84,7 @@ def select(request: SelectionRequest) -> None:
 @cached(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
     """Count the cells and rows of a dataset that a selection drops or counts as 0, by name; cached."""
-    return amounts_of(_dataset).dropped
+    return amounts_of(_dataset).dropped_counts
 
 
 def describe_dropped(request: SelectionRequest) -> str:
@@ -94,11 +94,11 @@ def describe_dropped(request: SelectionRequest) -> str:
         return ""
     counts = selections.count_dropped(request, _count_dropped(data.digest, data))
     text = "; ".join(f"{name}: {count:,}" for name, count in counts.items() if count)
-    notes = " ".join(wording.plain(note, 200) for note in data.notes)
-    if not text and not notes:
+    notes_text = " ".join(wording.plain(note, 200) for note in data.notes)
+    if not text and not notes_text:
         return ""
-    zero = f"a draw leaves out, or counts as 0, these: {text}. " if text else ""
-    return f":small[:orange[:material/lock: **Private, do not publish:**] {zero}{notes}]"
+    zero_text = f"a draw leaves out, or counts as 0, these: {text}. " if text else ""
+    return f":small[:orange[:material/lock: **Private, do not publish:**] {zero_text}{notes_text}]"
 
 
 def show_account() -> None:
@@ -215,7 +215,7 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
     """
     original = session.get_original().dataset
     if original.release is not None:
-        st.info(FROM_FILE, icon=":material/verified_user:")
+        st.info(FROM_FILE_TEXT, icon=":material/verified_user:")
     elif parameters is not None:
         try:
             _show_buttons(parameters, dataset)
@@ -227,7 +227,7 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
     if list_choices():
         _show_choices()
     if st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest:
-        st.warning(f"{private_histogram.NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
+        st.warning(f"{private_histogram.NOTHING_LEFT_MESSAGE}. The draw is spent.", icon=":material/warning:")
     if dataset.release is not None:
         _show_copy(dataset)
 
@@ -236,21 +236,21 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     """Show the buttons of copy and choice, and what each would spend."""
     ledger = session.get_ledger()
     request, divided = SelectionRequest.from_parameters(parameters, ledger), parameters.divide(ledger)
-    if dropped := describe_dropped(request):
-        st.markdown(dropped)
+    if dropped_text := describe_dropped(request):
+        st.markdown(dropped_text)
     copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
     copy_text = describe_spending(copy_facts)
     choice_text = describe_spending(request.facts)
     if not session.get_original().dataset.is_private:
-        st.caption(DEMONSTRATION)
+        st.caption(DEMONSTRATION_TEXT)
     elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release.")
     label = f"Release {'a' if dataset.release is None else 'another'} private copy"
-    copy_options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_IS}
+    copy_options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
     confirm_button(label, "private_release", "content_copy", draw_copy, divided.copy, request, **copy_options)
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
-    help_text = CHOICE_IS.format(NUMBER_NAMES[parameters.purpose])
+    help_text = CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
     label = "Choose one number privately"
     confirm_button(label, "private_choose", "casino", select, request, request, is_main=True, help=help_text)
     if request.total_epsilon is not None:

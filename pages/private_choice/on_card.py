@@ -92,7 +92,7 @@ class BoundSelection:
         assert self.request is not None
         spending = actions.describe_spending(self.request.facts)
         if self.request.number is NumberPair.PAIR:
-            return f"Draws both bounds with one ε. {spending} {words.PAIR_AIM}"
+            return f"Draws both bounds with one ε. {spending} {words.PAIR_AIM_TEXT}"
         return f"Draws one bound with an ε of its own. {spending}"
 
     @property
@@ -100,7 +100,7 @@ class BoundSelection:
         """Write what the selection usually costs, from public figures: these data are not looked at before."""
         if self.request is None:
             return ""
-        problem, rows = self.request.problem, self.request.rows
+        problem, rows = self.request.problem, self.request.num_rows
         shares = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
             return shares + words.describe_pair_cost(problem)
@@ -206,20 +206,22 @@ def _find_selection(
     ledger, requests = session.get_ledger(), [request]
     if settings.is_total_epsilon:
         for k in range(len(ledger.releases) - 1, -1, -1):
-            earlier = selections.build_request(
+            earlier_request = selections.build_request(
                 card, data, replace(settings, ledger=Ledger(ledger.releases[:k]))
             )
-            assert isinstance(earlier, SelectionRequest)
-            requests.append(earlier)
-    for earlier in requests:
-        key = earlier.number, earlier.problem, column
-        fitting = [s for number, s in actions.list_choices() if (number, s.problem, s.column) == key]
-        if fitting:
-            if earlier.total_epsilon is not None:
-                neighbours = earlier.problem.neighbours
-                left = find_release_share(earlier.total_epsilon, ledger, neighbours)
-                earlier = replace(earlier, epsilon=left)
-            return fitting[-1], earlier
+            assert isinstance(earlier_request, SelectionRequest)
+            requests.append(earlier_request)
+    for earlier_request in requests:
+        key = earlier_request.number, earlier_request.problem, column
+        fitting_selections = [
+            s for number, s in actions.list_choices() if (number, s.problem, s.column) == key
+        ]
+        if fitting_selections:
+            if earlier_request.total_epsilon is not None:
+                neighbours = earlier_request.problem.neighbours
+                remaining_epsilon = find_release_share(earlier_request.total_epsilon, ledger, neighbours)
+                earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
+            return fitting_selections[-1], earlier_request
     return None
 
 
@@ -247,29 +249,33 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     if number is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
     if number is OtherBound.TOTAL:
-        aim = "" if release.measure is Measure.BOUND else "The draw aims at the least bias plus mean noise. "
-        return f"{aim}It counts a total below 0 as 0, and so does its program."
+        aim_text = (
+            "" if release.measure is Measure.BOUND else "The draw aims at the least bias plus mean noise. "
+        )
+        return f"{aim_text}It counts a total below 0 as 0, and so does its program."
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release.uses_values else ""
-    differing = card.setting.list_differences(release)
-    if {"user_share", "is_table_mean"} & set(differing):
+    differing_fields = card.setting.list_differences(release)
+    if {"user_share", "is_table_mean"} & set(differing_fields):
         return "The draw takes rows as independent."
-    return "The draw aims at the least bias plus mean noise." if "measure" in differing else ""
+    return "The draw aims at the least bias plus mean noise." if "measure" in differing_fields else ""
 
 
 def _build_card(
     card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
 ) -> Answer:
     """Build the card with what was selected in place of what was read off the data."""
-    ends = selections.find_value_range(card, request.number)
-    if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
-        ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
-    range_facts = actions.find_range_facts(*ends)
-    released = selections.build_answer(card, selection, request, dataset, ends, range_facts)
-    subject = "pair" if request.number is NumberPair.PAIR else "bound"
+    value_range = selections.find_value_range(card, request.number)
+    if request.number in OF_MEAN and None in value_range:  # On *Choose privately*.
+        value_range = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
+    range_facts = actions.find_range_facts(*value_range)
+    released = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
+    subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {name: getattr(released, name) for name in names}
-    detail = f"{released.detail} This {subject} may be published, but not the figure: it shows private data."
+    detail = (
+        f"{released.detail} This {subject_text} may be published, but not the figure: it shows private data."
+    )
     return replace(card, **changes, detail=detail, error_parts=(), near_optimal="")
 
 

@@ -69,9 +69,9 @@ def follow_mean(dataset: Dataset) -> None:
     _follow("variance_share", "variance_followed", share, first_share)
 
 
-def _follow(name: str, followed: str, value: float, first_value: float) -> None:
+def _follow(name: str, followed_name: str, value: float, first_value: float) -> None:
     """Set a field to the value of *Mean* if that changed, unless the user entered another one here."""
-    state, key, followed_key = st.session_state, QUESTION.key(name), QUESTION.key(followed)
+    state, key, followed_key = st.session_state, QUESTION.key(name), QUESTION.key(followed_name)
     previous = state.get(followed_key, first_value)
     if value != previous and state[key] in (previous, None):
         state[key] = value
@@ -135,8 +135,8 @@ class PrivatePage(Page):
         difference = elsewhere.differing(data, answer.setting, solution.best, purpose is BoundPurpose.SMOOTH)
         if difference:
             st.caption(difference)
-        choice_text = actions.CHOICE_IS.format(NUMBER_NAMES[purpose])
-        st.markdown(f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {choice_text}")
+        choice_text = actions.CHOICE_HELP.format(NUMBER_NAMES[purpose])
+        st.markdown(f"- **Private copy.** {actions.COPY_HELP}\n- **Direct choice.** {choice_text}")
         cards.draw_behind(answer)
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:

@@ -10,11 +10,11 @@ from dpcore.common.parameters import TAB, Option, public
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.parameters import OF_MEAN, PrivateParameters
-from dpcore.private_choice.private_range import MOST_WIDTH
+from dpcore.private_choice.private_range import MAX_WIDTH
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
-_MAGNITUDES = (-MOST_WIDTH, MOST_WIDTH)
-_DISTANCES = (1.0 / MOST_WIDTH, MOST_WIDTH)
+_MAGNITUDES = (-MAX_WIDTH, MAX_WIDTH)
+_DISTANCES = (1.0 / MAX_WIDTH, MAX_WIDTH)
 _form_number = functools.partial(public.number, None, renewed=True, place=TAB)
 """Declares a public number of a form in a tab; it is empty at first, and for new data."""
 
@@ -35,7 +35,7 @@ class PageParameters(PrivateParameters):
 
     pair_unit: float | None = _form_number("Unit of an amount", (1e-12, 1e12), width=170)
     """What amounts are rounded to. From what the quantity is, not from the data."""
-    pair_largest: float | None = _form_number("Highest amount", (1e-12, MOST_WIDTH), width=170)
+    pair_largest: float | None = _form_number("Highest amount", (1e-12, MAX_WIDTH), width=170)
     """No L∞ above it is drawn. From what the quantity is, not from the data."""
     range_known: KnownValue = public.choice(
         KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB

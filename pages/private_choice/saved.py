@@ -15,7 +15,7 @@ from dpcore.common.privacy import Ledger, ReleaseFacts
 from dpcore.common.strict_json import JsonValue, Reader
 from dpcore.common.text_fields import list_field_types
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.saved_dataset import CODEC, FACTS, build_facts
+from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer.words import Selection
@@ -40,7 +40,7 @@ _CONDITIONS: dict[NumberKind, type[Any]] = {
 }
 _TABLE_CONDITIONS: dict[NumberKind, Any] = {BoundPurpose.SMOOTH: TableSmooth, BoundPurpose.CAP: TableCap}
 """Those for a mean of a table whose users differ; they have a ``user_share``."""
-_NUMBERS: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *NumberPair)}
+_NUMBERS_BY_VALUE: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *NumberPair)}
 _TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.RANGE.value: PrivateRange}
 _ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
     PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
@@ -55,7 +55,7 @@ _ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
     },
 }
 """The attributes that a file holds, by their owner; their types say how they are read."""
-_RENAMED = {
+_FILE_NAMES_BY_PATH = {
     "problem.epsilon": "asked_epsilon",
     "problem.lower": "known_lower",
     "problem.parameters.epsilon": "epsilon_release",
@@ -73,7 +73,7 @@ _OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float)) | 
 def _list_paths(selection_type: type[Any]) -> dict[str, str]:
     """Return the path of each attribute by its name in the file."""
     return {
-        _RENAMED.get(owner + name, name): owner + name
+        _FILE_NAMES_BY_PATH.get(owner + name, name): owner + name
         for owner, names in _ATTRIBUTES[selection_type].items()
         for name in names
     }
@@ -85,13 +85,13 @@ def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
     All of it is public or released.
     """
     return {
-        digest: [_write(*entry) for entry in entries[-MAX_ENTRIES:]]
+        digest: [_convert_selection(*entry) for entry in entries[-MAX_ENTRIES:]]
         for digest, entries in choices.items()
         if entries
     }
 
 
-def _write(number: NumberKind, selection: Selection) -> dict[str, Any]:
+def _convert_selection(number: NumberKind, selection: Selection) -> dict[str, Any]:
     """Convert a selection to a JSON object of its number, its attributes and its guarantee."""
     values = {name: attrgetter(path)(selection) for name, path in _list_paths(type(selection)).items()}
     if isinstance(selection, PrivateChoice):
@@ -117,14 +117,14 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
     for digest, entries in (node.get_named(MAX_ENTRIES) or {}).items():
         if JsonValue(digest, entries.location, entries.problems).get_text(MAX_DIGEST) is None:
             continue
-        paid = list(accounts.get(digest, Ledger()).releases)
+        paid_facts = list(accounts.get(digest, Ledger()).releases)
         selections = []
         for entry in entries.get_entries(MAX_ENTRIES) or ():
             selection = _read_entry(entry)
             if selection is None:
                 continue
-            if selection[1].facts in paid:
-                paid.remove(selection[1].facts)
+            if selection[1].facts in paid_facts:
+                paid_facts.remove(selection[1].facts)
                 selections.append(selection)
             else:
                 entry.refuse("what this number cost does not stand on the account of its data")
@@ -136,7 +136,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     """Read a selection with its number; None, with the problems noted, if nobody could have selected it so."""
     number = node.value.get("number") if isinstance(node.value, dict) else None
     selection_type = _TYPES.get(number, PrivateChoice) if isinstance(number, str) else PrivateChoice
-    readers: dict[str, Reader] = {"number": lambda number: number.choose(_NUMBERS)}
+    readers: dict[str, Reader] = {"number": lambda number: number.choose(_NUMBERS_BY_VALUE)}
     for name, path in _list_paths(selection_type).items():
         attribute_type: Any = selection_type
         for attribute in path.split("."):
@@ -145,32 +145,38 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
         readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
-    optional = dict(_OPTIONAL) if selection_type is PrivateChoice else {}
+    optional_readers = dict(_OPTIONAL) if selection_type is PrivateChoice else {}
     # Files of earlier versions lack these.
-    optional |= {name: readers.pop(name) for name in ("program", "clamps_users") if name in readers}
-    members = node.read_members({**readers, **FACTS}, optional)
+    optional_readers |= {name: readers.pop(name) for name in ("program", "clamps_users") if name in readers}
+    members = node.read_members({**readers, **FACT_READERS}, optional_readers)
     facts = build_facts(node, members)
     if members is None or facts is None:
         return None
     num_problems = len(node.problems.entries)
-    selection = node.build(_build, selection_type, members, facts)
+    selection = node.build(_build_selection, selection_type, members, facts)
     if selection is None:
         if len(node.problems.entries) == num_problems:
             node.refuse("this cannot be drawn for its question")
         return None
-    pure = facts.delta == 0.0 and facts.mechanism == MECHANISM
-    if not (pure and 0.0 < facts.epsilon <= selection.problem.epsilon):
+    is_pure = facts.delta == 0.0 and facts.mechanism == MECHANISM
+    if not (is_pure and 0.0 < facts.epsilon <= selection.problem.epsilon):
         node.refuse("this is not what drawing it guarantees")
         return None
     return members["number"], selection
 
 
-def _build(selection_type: type[Any], members: dict[str, Any], facts: ReleaseFacts) -> Selection | None:
+def _build_selection(
+    selection_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
+) -> Selection | None:
     """Build a selection; None if no draw for its question can give it."""
     if selection_type is PrivateChoice:
         return _build_choice(members, facts)
     values = {
-        owner: {name: members[key] for name in names if (key := _RENAMED.get(owner + name, name)) in members}
+        owner: {
+            name: members[key]
+            for name in names
+            if (key := _FILE_NAMES_BY_PATH.get(owner + name, name)) in members
+        }
         for owner, names in _ATTRIBUTES[selection_type].items()
     }
     if selection_type is PrivateRange:
@@ -211,15 +217,15 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
     return PrivateChoice(value, facts, problem, column) if value in problem.bounds else None
 
 
-def merge(choices: Mapping[str, Choices], added: Mapping[str, Choices]) -> dict[str, Choices]:
+def merge(choices: Mapping[str, Choices], further_choices: Mapping[str, Choices]) -> dict[str, Choices]:
     """Return all selections of both, by digest, each as often as the one that holds it more often."""
-    union = dict(choices)
-    for digest, entries in added.items():
-        unmatched = list(union.get(digest, ()))
+    merged_choices = dict(choices)
+    for digest, entries in further_choices.items():
+        unmatched = list(merged_choices.get(digest, ()))
         for entry in entries:
             if entry in unmatched:
                 unmatched.remove(entry)
             else:
-                union[digest] = (*union.get(digest, ()), entry)
-        union.setdefault(digest, ())
-    return union
+                merged_choices[digest] = (*merged_choices.get(digest, ()), entry)
+        merged_choices.setdefault(digest, ())
+    return merged_choices

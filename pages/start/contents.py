@@ -43,10 +43,11 @@ def list_releases(release_kind: str | None = None) -> list[str]:
     ]
 
 
-def find_page(release: str | None) -> Question | None:
+def find_page(release_phrase: str | None) -> Question | None:
     """Return the page for the phrase of a release; None if there is none."""
     return next(
-        (page for page in catalogue.PAGES if page.release_phrase and page.release_phrase == release), None
+        (page for page in catalogue.PAGES if page.release_phrase and page.release_phrase == release_phrase),
+        None,
     )
 
 

@@ -10,19 +10,19 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def answer(dataset: Dataset, parameters: StartParameters) -> str:
+def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
     """Write the noise and the lost rows at the bound that is set, and at the best one."""
     tradeoff = solve(dataset, parameters)
     bound, best = parameters.bound or 1, tradeoff.best.max_total
-    at_bound, at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
+    errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
     high_noise, low_noise, lost_rows = (
         wording.percent(float(rows) / tradeoff.num_rows)
-        for rows in (at_bound.noise, at_best.noise, at_best.bias)
+        for rows in (errors_at_bound.noise, errors_at_best.noise, errors_at_best.bias)
     )
-    cut_users = wording.counted(tradeoff.histogram.users_above(best), "user")
-    noises = f"{high_noise} of every count, at {wording.number(best)} only {low_noise}"
-    losses = f"That bound loses {lost_rows} of the rows, all of them rows of {cut_users}"
-    return f"At {wording.number(bound)} rows the noise is {noises}. {losses}."
+    cut_users_text = wording.counted(tradeoff.histogram.users_above(best), "user")
+    noises_text = f"{high_noise} of every count, at {wording.number(best)} only {low_noise}"
+    losses_text = f"That bound loses {lost_rows} of the rows, all of them rows of {cut_users_text}"
+    return f"At {wording.number(bound)} rows the noise is {noises_text}. {losses_text}."
 
 
 _FIRST_PARAMETERS = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
@@ -34,5 +34,5 @@ STEP = Step(
     question="One invented user has 20,000 rows, 2,000 have 20 each. What does keeping all rows cost?",
     move="Drag the ring to 20,000 rows or beyond",
     is_enough=lambda bound: bound >= 10_000,
-    answer=answer,
+    answer=write_answer,
 )

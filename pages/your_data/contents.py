@@ -100,7 +100,7 @@ def show_recipes(roles: Roles | None) -> None:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
         shell_code, python_code, sql_code = _write_recipe(key, roles, table or DEFAULT_TABLE)
-        st.caption(f"Credentials come from {engine.credentials}.")
+        st.caption(f"Credentials come from {engine.credentials_text}.")
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
         command_tab.code(shell_code, language="bash", wrap_lines=True)
         install_command = f"pip install 'ibis-framework[{engine.key}]'"
@@ -115,7 +115,7 @@ def show_recipes(roles: Roles | None) -> None:
 @cache.cached(max_entries=4)
 def _write_recipe(engine: str, roles: Roles, table: str) -> tuple[str, str, str]:
     """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
-    return counting.recipe(counting.ENGINES[engine], roles, table)
+    return counting.write_recipe(counting.ENGINES[engine], roles, table)
 
 
 ENTRY = uploads.Uploader(QUESTION, "session_")

@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import ROLES_OF, MissingUsers, Roles, TableKind, explain_roles
+from dpcore.data.column_roles import ROLES_BY_KIND, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution, Dataset
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
@@ -172,7 +172,7 @@ def _open_files(
     def work(_progress: Progress, should_stop: ShouldStop) -> tuple[counting.Source, Roles] | None:
         """Open the files and guess roles; None if stopped. The workspace is closed on any failure."""
         try:
-            source = counting.open_files(paths, names, owned=workspace, should_stop=should_stop)
+            source = counting.open_files(paths, names, owned_folder=workspace, should_stop=should_stop)
             return source, source.roles
         except BaseException as error:
             if workspace is not None:
@@ -202,7 +202,7 @@ def _use_opened_files() -> None:
         )
         return
     source, roles = job.result
-    if source.complete:
+    if source.is_complete:
         source.close()  # every row is in memory
     known_file = own_tables.find_file(source.columns)
     _propose(roles if known_file is None else known_file.roles)
@@ -278,9 +278,9 @@ def _choose_roles(source: counting.Source) -> Roles:
     """Draw the first rows and the widgets; return the roles that the person has chosen."""
     head_table = source.head
     rows_text = wording.counted(len(head_table.frame), "row")
-    size_text = rows_text if source.complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
+    size_text = rows_text if source.is_complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
     uploads.show_file(source.name, size_text, len(source.columns), head_table)
-    if source.unnamed:
+    if source.lacks_column_names:
         label, key = "Names of the columns, with commas between", _build_key("names")
         names_text = st.text_input(label, key=key, on_change=_rename, persist_state="session")
         try:
@@ -291,7 +291,7 @@ def _choose_roles(source: counting.Source) -> Roles:
     table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, _build_key("kind"), is_horizontal=True)
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
-        for role in ROLES_OF[table_kind]:
+        for role in ROLES_BY_KIND[table_kind]:
             options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
             if st.session_state.get(_role_key(role)) not in options:
                 st.session_state[_role_key(role)] = options[0]
@@ -336,7 +336,7 @@ def _rename() -> None:
 def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
-    used_columns = {state[_role_key(role)] for role in ROLES_OF[TableKind.EVENTS]}
+    used_columns = {state[_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
     label = "Further columns that only together with it identify a user"
     help_text = "Say, shop and customer number, if each shop numbers its own customers."
     _show_further_columns("further", source.columns, used_columns, label, help_text)
@@ -347,7 +347,7 @@ def _show_event_choices(source: counting.Source) -> None:
     state.setdefault(_build_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, _build_key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, _build_key("missing"), is_horizontal=True)
-    if not source.complete and len(source.columns) > 2:
+    if not source.is_complete and len(source.columns) > 2:
         label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
         st.checkbox(label, key=_build_key("copies"), persist_state="session", help=help_text)
 
@@ -365,7 +365,7 @@ def _show_further_columns(
 def _read_roles(table_kind: TableKind) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
+    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
     columns_by_role = {
         role: None if column == NO_COLUMN else column for role, column in columns_by_role.items()
     }
@@ -406,13 +406,13 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
         [own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)]
     )
     st.session_state[_build_key("stopped")] = ""
-    if not source.complete:
+    if not source.is_complete:
         counts_copies = bool(st.session_state.get(_build_key("copies")))
 
         def work(progress: Progress, should_stop: ShouldStop) -> counting.CountResult:
             """Count the rows of the files."""
             callbacks: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
-            return counting.count(source, roles, provenance, copies=counts_copies, **callbacks)
+            return counting.count(source, roles, provenance, counts_copies=counts_copies, **callbacks)
 
         jobs.start(_build_key("job"), roles, work)
         ENTRY.refuse(())

@@ -18,7 +18,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import reduce
+from dpcore.counting import facets
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 
@@ -119,8 +119,8 @@ def table(request):
 def test_every_engine_gives_what_duckdb_gives(table, parquet, question):
     roles = QUESTIONS[question]
     source = counting.open_files([parquet], small_bytes=0)
-    here = counting.count(source, roles, Disclosure.PRIVATE, copies=True).dataset
-    there = counting.count_table(table, roles, Disclosure.PRIVATE, name="events", copies=True).dataset
+    here = counting.count(source, roles, Disclosure.PRIVATE, counts_copies=True).dataset
+    there = counting.count_table(table, roles, Disclosure.PRIVATE, name="events", counts_copies=True).dataset
     assert there.histogram == here.histogram
     assert there.contribution is here.contribution
     # Only counts come back.
@@ -184,7 +184,7 @@ def test_the_truth_is_that_of_a_counter(table, events):
     counted = counting.count_table(table, QUESTIONS["rows"], Disclosure.PRIVATE, name="events")
     assert counted.dataset.histogram == ContributionHistogram.from_counts(list(Counter(people).values()))
     without = NUM_ROWS - len(people)
-    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.", reduce.NO_COPIES)
+    assert counted.dataset.notes == (f"{without:,} rows without a user were left out.", facets.NO_COPIES_NOTE)
 
 
 def test_text_is_not_taken_for_numbers_and_missing_columns_are_named(table):
@@ -243,7 +243,7 @@ def test_a_query_ends_with_the_program_that_was_killed(postgres):
 def test_the_code_that_the_page_shows_runs(postgres, events, capsys):
     address, name = postgres
     engine = replace(counting.ENGINES["postgres"], address=address)
-    exec(counting.recipe(engine, QUESTIONS["distinct tasks"], name)[1], {})
+    exec(counting.write_recipe(engine, QUESTIONS["distinct tasks"], name)[1], {})
     backend = counting.connect(address)
     counted = counting.count_table(
         counting.open_table(backend, name), QUESTIONS["distinct tasks"], Disclosure.PRIVATE, name=name

@@ -200,7 +200,7 @@ def _clamp_users(
     )
     figures = {
         "mean-error": lambda: users.plot_user_errors(
-            clamped_users, solution.bounds, solution.smoothed, problem, dataset
+            clamped_users, solution.bounds, solution.smoothed, problem, dataset, parameters.own_bound
         )
     }
 
@@ -213,7 +213,7 @@ def _clamp_users(
         headline=users.write_headline(clamped_users),
         detail=users.write_user_detail(
             clamped_users,
-            rows_error,
+            solution.smooth,
             problem,
             warn_of_leaks(solution, dataset, parameters),
         ),

@@ -21,9 +21,7 @@ from dpcore.answer.axes import (
     build_bound_axis,
     choose_bound_limits,
     choose_curve_bounds,
-    sample_users,
 )
-from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, linear_axis
 from dpcore.common import wording
@@ -94,39 +92,14 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
         is_main=True,
-        handle=_build_handle(solution, own_bound, columns["cap_standard_error"], error_parts),
-    )
-
-
-MAX_ERRORS = 5.0
-"""Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
-
-
-def _build_handle(
-    solution: MeanSolution, own_bound: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
-) -> Handle:
-    """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
-    histogram, bounds, noise_kind = solution.problem.histogram, solution.bounds, solution.problem.noise.kind
-    dots = Dots(
-        # What a release lacks of the truth.
-        -np.broadcast_to(solution.capped.shift, bounds.shape),
-        error_parts[NOISE] * (noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)),
-        draw_unit_noise(noise_kind),
-        Spread.ROOT_MEAN_SQUARE,
-        MAX_ERRORS * solution.cap.standard_error,
-        sampling=error_parts[SAMPLING],
-        unit_sampling_draws=draw_normal(noise_kind),
-    )
-    return Handle(
-        "Bound",
-        bounds,
-        error,
-        own_bound or solution.cap.max_contributions,
-        "own_bound",
-        is_integer=True,
-        parts=error_parts,
-        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=dots,
+        handle=users.build_handle(
+            problem,
+            bounds,
+            solution.capped,
+            error_parts,
+            own_bound or cap.max_contributions,
+            cap.standard_error,
+        ),
     )
 
 

@@ -416,9 +416,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if solution.values is not None and parameters.reads_values:
         facts["How users differ"] = describe_user_share(solution.values)
     if solution.users is not None and solution.users.deviations is not None:
-        facts["Against clamped users"] = propose_clamp(
-            solution.users, solution.smooth.standard_error, Clamp.ROWS
-        )
+        facts["Against clamped users"] = propose_clamp(solution.users, solution.smooth, Clamp.ROWS)
     facts["Noise"] = describe_noise(solution.problem)
     if (split := solution.split_release) is not None:
         split_error = split.cap.standard_error

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from dpcore import mean
 from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES, ErrorPart, Number, build_error_parts
-from dpcore.answer.axes import ROWS_UNIT, build_bound_axis
+from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, sample_users
+from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import Methods, cite_noise
 from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style
@@ -80,34 +81,57 @@ def solve_users(
     """
     if problem.program in SPLITS_MEANS:
         return None
-    if deviations is None:
-        threshold = smooth.threshold
-        errors, error = problem.model.smooth(bounds), problem.model.smooth(np.asarray(threshold))
-    else:
-        noise = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
-        threshold = deviations.find_threshold(*noise)
-        errors, error = deviations.error(bounds, *noise), deviations.error(threshold, *noise)
+    threshold = smooth.threshold
+    if deviations is not None:
+        threshold = deviations.find_threshold(float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
+    errors, error = (evaluate_users(problem, deviations, h) for h in (bounds, threshold))
     return UsersSolution(threshold, threshold * problem.value_bound / 2.0, error, errors, deviations)
 
 
-def propose_clamp(users: UsersSolution | None, rows_error: float, clamp: Clamp) -> str:
-    """Compare both ways of clamping in one sentence, the better one proposed; empty if nothing is known of users.
+def evaluate_users(
+    problem: mean.MeanProblem, deviations: UserDeviations | None, thresholds: npt.ArrayLike
+) -> mean.MeanError:
+    """Return the error at bounds of any shape, on the values at hand or, if they are None, in the model without."""
+    if deviations is None:
+        return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
+    return deviations.error(thresholds, float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
+
+
+def propose_clamp(users: UsersSolution | None, rows: mean.SmoothChoice, clamp: Clamp) -> str:
+    """Compare both ways of clamping and propose the better one; empty if nothing is known of users.
+
+    On one table the biases of clamping and weighting can cancel, which says nothing of other tables. So the better way
+    is the one with the smaller error if they are added.
 
     Args:
         users: Users clamped.
-        rows_error: The error of the best choice if rows are clamped.
+        rows: The best smooth weights if rows are clamped.
         clamp: The way in use.
     """
     if users is None:
         return ""
     if users.deviations is None:
         return SAME_WITHOUT_VALUES
-    errors = {Clamp.ROWS: rows_error, Clamp.USERS: users.standard_error}
+    errors = {Clamp.ROWS: rows.standard_error, Clamp.USERS: users.standard_error}
+    added_errors = {
+        Clamp.ROWS: math.hypot(
+            users.deviations.sum_biases(rows.threshold, clamps_users=False), math.sqrt(rows.privacy_variance)
+        ),
+        Clamp.USERS: math.hypot(
+            users.deviations.sum_biases(users.threshold, clamps_users=True),
+            math.sqrt(float(users.error.privacy_variance)),
+        ),
+    }
     other = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
     change_text = wording.change(errors[other], errors[clamp])
     field = USERS_FIELD if other is Clamp.USERS else ROWS_FIELD
-    advice = f" Choose {field} under *Clamp*." if errors[other] < errors[clamp] else ""
-    return f"{field} clamped: error {wording.number(errors[other])}, {change_text}.{advice}"
+    is_better = added_errors[other] < added_errors[clamp] * (1.0 - 1e-9)
+    advice = f" Choose {field} under *Clamp*." if is_better else ""
+    cancelling = ""
+    if (errors[other] < errors[clamp] * (1.0 - 1e-9)) != is_better:
+        rows_text, users_text = (wording.number(error) for error in added_errors.values())
+        cancelling = f" Biases cancel on this table: added up, the errors are {rows_text} (rows), {users_text} (users)."
+    return f"{field} clamped: error {wording.number(errors[other])}, {change_text}.{cancelling}{advice}"
 
 
 def write_headline(users: UsersSolution) -> str:
@@ -119,10 +143,13 @@ def write_headline(users: UsersSolution) -> str:
 
 
 def write_user_detail(
-    users: UsersSolution, rows_error: float, problem: mean.MeanProblem, leak_sentences: Sequence[str]
+    users: UsersSolution,
+    rows: mean.SmoothChoice,
+    problem: mean.MeanProblem,
+    leak_sentences: Sequence[str],
 ) -> str:
     """Write the sentences that qualify the headline, most important first; those on leaks come last."""
-    sentences = [propose_clamp(users, rows_error, Clamp.USERS)]
+    sentences = [propose_clamp(users, rows, Clamp.USERS)]
     if users.deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if isinstance(problem, PrivateCountsProblem):
@@ -206,27 +233,26 @@ def build_user_facts(
 ) -> dict[str, str]:
     """Build the facts behind the answer; those on users, noise and counts are the same as of clamped rows."""
     histogram, number = problem.histogram, wording.number
-    facts = {}
-    if (deviations := users.deviations) is not None:
-        noise = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
 
-        def compute_errors(bounds: list[float]) -> FloatArray:
-            return np.sqrt(deviations.error(np.asarray(bounds), *noise).variance)
+    def compute_errors(bounds: list[float]) -> FloatArray:
+        return np.sqrt(evaluate_users(problem, users.deviations, bounds).variance)
 
-        facts["Half or double"] = standard.compare_half_and_double(
-            users.threshold, compute_errors, number, is_integer=False
+    half_and_double = standard.compare_half_and_double(
+        users.threshold, compute_errors, number, is_integer=False
+    )
+    facts = {"Half or double": half_and_double}
+    if own_bound is not None:
+        own_error = float(compute_errors([float(own_bound)])[0])
+        facts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = standard.compare_own_bound(
+            "error", own_error, users.standard_error, number
         )
+    if (deviations := users.deviations) is not None:
         num_cut = deviations.count_cut(users.threshold)
         facts["Who is affected"] = (
             f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / histogram.num_users)}) "
             f"{wording.agreeing(num_cut, 'deviates', 'deviate')} by more than the limit. Users with fewer rows than "
             "the bound may lie farther from the middle."
         )
-        if own_bound is not None:
-            own_error = float(compute_errors([float(own_bound)])[0])
-            facts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = standard.compare_own_bound(
-                "error", own_error, users.standard_error, number
-            )
     kept_names = ("How users differ", "Noise", "Where counts are private", "At which mean")
     return facts | {name: text for name, text in rows_facts.items() if name in kept_names}
 
@@ -237,6 +263,7 @@ def plot_user_errors(
     rows_smoothed: mean.MeanError,
     problem: mean.MeanProblem,
     dataset: Dataset,
+    own_bound: int | None,
 ) -> Plot:
     """Plot the error over the bound, of clamped users with its parts, and of clamped rows: the main figure."""
     error, rows_error = np.sqrt(users.errors.variance), np.sqrt(rows_smoothed.variance)
@@ -248,6 +275,11 @@ def plot_user_errors(
     columns |= {f"users_{name.lower()}": part for name, part in parts.items()}
     setting = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
     best = users.standard_error
+    marks = [Mark("Best bound", users.threshold, best, Style.TOTAL)]
+    if own_bound is not None:
+        own_error = math.sqrt(float(evaluate_users(problem, users.deviations, float(own_bound)).variance))
+        marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
+    start = float(own_bound or max(round(users.threshold), 1))
     return Plot(
         "mean-error",
         "Error over the bound",
@@ -263,11 +295,58 @@ def plot_user_errors(
             Curve("Users clamped", bounds, error, Style.TOTAL),
             *(Curve(name, bounds, part, STYLES[name]) for name, part in parts.items()),
             Curve("Rows clamped", bounds, rows_error, Style.SMOOTH),
-            Mark("Best bound", users.threshold, best, Style.TOTAL),
+            *marks,
         ),
         dataset.provenance,
         {**columns, "contribution_counts": setting},
         is_main=True,
+        handle=build_handle(problem, bounds, users.errors, parts, start, best),
+    )
+
+
+MAX_ERRORS = 5.0
+"""Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
+
+
+def build_handle(
+    problem: mean.MeanProblem,
+    bounds: FloatArray,
+    errors: mean.MeanError,
+    parts: Mapping[str, FloatArray],
+    start: float,
+    best_error: float,
+) -> Handle:
+    """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone.
+
+    Args:
+        problem: The problem.
+        bounds: Where the handle may stand.
+        errors: The error there.
+        parts: Its parts as the figure has them.
+        start: Where it stands at first.
+        best_error: Root mean square error of the best bound.
+    """
+    histogram, noise_kind = problem.histogram, problem.noise.kind
+    dots = Dots(
+        # What a release lacks of the truth.
+        -np.broadcast_to(errors.shift, bounds.shape),
+        parts[NOISE] * (noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)),
+        draw_unit_noise(noise_kind),
+        Spread.ROOT_MEAN_SQUARE,
+        MAX_ERRORS * best_error,
+        sampling=np.sqrt(errors.sampling_variance),
+        unit_sampling_draws=draw_normal(noise_kind),
+    )
+    return Handle(
+        "Bound",
+        bounds,
+        np.sqrt(errors.variance),
+        start,
+        "own_bound",
+        is_integer=True,
+        parts=parts,
+        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        dots=dots,
     )
 
 

@@ -254,7 +254,9 @@ def build_answer(
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.sizes):
-            answer = replace(answer, files={"pair_distribution.json": lambda: group_pairs.to_text(dataset)})
+            answer = replace(
+                answer, files={"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
+            )
     else:
         facts["value_column"] = solution.facet.value_column
         facts["num_users"] = int(solution.problem.pairs.groups_per_user.size)

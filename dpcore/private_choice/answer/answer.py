@@ -15,7 +15,7 @@ from dpcore.common.privacy import Ledger, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.answer.words import error_name
+from dpcore.private_choice.answer.words import name_error
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import EPSILONS, PrivateSolution, solve
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters
@@ -30,7 +30,9 @@ def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     parameters, axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
     regret = comparison.regret_over_epsilon(parameters, solution.data.histogram)
     epsilons = Column("selection_epsilon", regret.epsilons)
-    median, high = (np.maximum(costs[0], FLOOR) for costs in (regret.median, regret.percentile_95))
+    median, high = (
+        np.maximum(costs[0], FLOOR) for costs in (regret.median_regrets, regret.percentile_95_regrets)
+    )
     dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
     items: list[Item] = [
         Curve("Direct choice, median", epsilons, Column("median", median), Style.CAP),
@@ -38,7 +40,7 @@ def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     ]
     if axis.contains(parameters.selection_epsilon):
         items.append(Level("ε as chosen", parameters.selection_epsilon, is_vertical=True, dash="longdash"))
-    cost_name = f"extra {error_name(parameters)}"
+    cost_name = f"extra {name_error(parameters)}"
     if solution.is_rank_error:
         cost_name = "rank error, share of users"
     return Plot(
@@ -87,25 +89,25 @@ def build_methods(
 
 
 def _describe_draw(
-    number: str, latest: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
+    number_name: str, latest: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
 ) -> Methods:
     """Write the methods section of a number that was drawn, with its rule and what was spent."""
-    facts, spending = latest.facts, ""
+    facts, spending_text = latest.facts, ""
     if total_epsilon is not None:
-        spending = (
+        spending_text = (
             f" Both are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
             "figures alone."
         )
     if ledger.total is not None and len(ledger.releases) > 1:
         total = words.format_cost(ledger.total.epsilon, ledger.total.delta)
-        spending += f" All that was drawn from these data so far spent {total} together."
+        spending_text += f" All that was drawn from these data so far spent {total} together."
     return Methods(
-        guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
+        guarantee=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
-        sentences=f"The {number} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
+        sentences=f"The {number_name} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
         f"[@mcsherry2007] of the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} "
         "rows. By basic composition [@dwork2014] its budget and that of the release that uses it add up."
-        f"{spending}",
+        f"{spending_text}",
         public_sentences="",
         disclosure=facts,
         rule=f"The exact optimum, which the choice aims at, {rule}",

@@ -55,7 +55,9 @@ from dpcore.total.parameters import TotalParameters
 Ends = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-NO_DRAW = "No draw aims at this bound. *Choose privately* releases a private copy of the counts to answer on."
+NO_DRAW_TEXT = (
+    "No draw aims at this bound. *Choose privately* releases a private copy of the counts to answer on."
+)
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ def _build_request(
             "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
         )
     # Where counts are taken as public, a bound that is read off them has nothing to hide.
-    return MissingInput(NO_DRAW) if release.protects_counts else None
+    return MissingInput(NO_DRAW_TEXT) if release.protects_counts else None
 
 
 def build_pair_request(
@@ -428,32 +430,32 @@ def build_code(
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    unbounded = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
-    if not isinstance(selection, PrivateChoice) or unbounded:
+    lacks_bound = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
+    if not isinstance(selection, PrivateChoice) or lacks_bound:
         return None
     facts, value = selection.facts, selection.value
-    name, bound_fields = forms.cap_form(value), dict[str, Any](max_rows=int(value))
+    form_name, bound_fields = forms.cap_form(value), dict[str, Any](max_rows=int(value))
     if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
-        name, bound_fields = forms.smooth_form(value), {"threshold": value}
+        form_name, bound_fields = forms.smooth_form(value), {"threshold": value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
         program = card_code.forms[0][1]
         assert isinstance(program, Choice)
-        return CodeChoice(((name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
-    base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+        return CodeChoice(((form_name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
+    base_fields = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
         bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
     elif quantity is Quantity.COUNT:
         if delta is not None:
-            base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
+            base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
         if column := selection.column or forms.summed_column(dataset):
-            name, quantity = "Clamp", Quantity.SUM
+            form_name, quantity = "Clamp", Quantity.SUM
             bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library
-    return forms.build_forms(epsilon, base, [(name, quantity, bound_fields)], library)
+    return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
 
 
 def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:

@@ -23,7 +23,7 @@ Selection = PrivateChoice | PrivatePair | PrivateRange
 """What was selected privately: the value or values, with the guarantee and the problem."""
 
 
-def error_name(parameters: PrivateParameters) -> str:
+def name_error(parameters: PrivateParameters) -> str:
     """Name the error that costs refer to, within a sentence; only for independent rows it is a standard error."""
     if parameters.purpose is BoundPurpose.SUM:
         return "bias plus mean noise of the sum"
@@ -32,7 +32,7 @@ def error_name(parameters: PrivateParameters) -> str:
     return "error of this table's mean" if parameters.user_share else "standard error of the mean"
 
 
-COST_SOURCES = {
+COST_SOURCE_TEXTS = {
     Disclosure.PUBLIC: "The costs are computed from these public data: reading them leaks nothing",
     Disclosure.PRIVATE: "The costs are computed from the private data. Choosing ε by them is a look that no ε covers",
     Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more",
@@ -73,7 +73,7 @@ def describe_spending(
     return f"{sentence}; the release adds {release_cost}{twice}: {format_cost(total.epsilon, total.delta)} in all."
 
 
-PAIR_AIM = (
+PAIR_AIM_TEXT = (
     "It aims at the least sum of mean absolute errors; their root mean square may be half as large again."
 )
 
@@ -98,28 +98,33 @@ def describe_range_cost(problem: RangeProblem) -> str:
     """Write if the draw of a range is of use, for a public guess of the number of users, or ask for that guess."""
     if problem.users is None or problem.signal_ratio is None:
         return "Enter about how many users there are to be told whether a draw is of use."
-    scope = f"with about {wording.counted(problem.users, 'user')}"
+    scope_text = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
-        scope += f" of at least {wording.counted(problem.max_contributions, 'row')}"
+        scope_text += f" of at least {wording.counted(problem.max_contributions, 'row')}"
     if problem.clamps_users and problem.epsilon * problem.users < LEAST_EPSILON_TIMES_USERS:
         return (
-            f"**Not recommended:** {scope} a public range that you know is better. A draw for users pays from "
+            f"**Not recommended:** {scope_text} a public range that you know is better. A draw for users pays from "
             f"ε × users = {wording.number(LEAST_EPSILON_TIMES_USERS)} on; here it is "
             f"{wording.number(problem.epsilon * problem.users)}."
         )
     if problem.signal_ratio < 1.0:
-        needed = wording.number(float(f"{problem.users_needed:.2g}"))
+        needed_text = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε of the "
-            "range, closer distances, or a range from what you know, which is free."
+            f"**Not recommended:** {scope_text} a draw is of no use. What helps: about {needed_text} users, a larger ε "
+            "of the range, closer distances, or a range from what you know, which is free."
         )
-    halved = problem.anchor is not None and problem.num_ends == 2 and problem.epsilon_of_end < problem.epsilon
-    cost_text = " Both ends cost twice: each is drawn with half of ε." if halved else ""
+    is_halved = (
+        problem.anchor is not None and problem.num_ends == 2 and problem.epsilon_of_end < problem.epsilon
+    )
+    cost_text = " Both ends cost twice: each is drawn with half of ε." if is_halved else ""
     if problem.clamps_users:
         cost_text += (
             f" The range is for users of {wording.counted(problem.max_contributions, 'row')} or more."
         )
-    return f"{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range.{cost_text}"
+    sentence = (
+        f"{wording.capital(scope_text)} a draw typically errs up to 2 or 3 times as much as the best range."
+    )
+    return sentence + cost_text
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
@@ -138,7 +143,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "Who is in the data and how many rows each user has is private. What is entered is public and does not come "
         "from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
-        COST_SOURCES[disclosure],
+        COST_SOURCE_TEXTS[disclosure],
         f"The direct choice's costs are exact; those of a copy are of {RUNS} simulated ones",
     )
 
@@ -150,24 +155,27 @@ def format_share(share: float) -> str:
     return wording.percent(share)
 
 
-def describe_forecasts(forecasts: FloatArray, rows: int | None = None) -> str:
+def describe_forecasts(forecasts: FloatArray, num_rows: int | None = None) -> str:
     """Write what a draw typically costs on public samples, and what does better if that is much.
 
     Args:
-        forecasts: As a share of the least error, for each of `choice.USERS`; for a learner one, for its rows.
-        rows: Of a learner, about how many there are.
+        forecasts: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
+        num_rows: Of a learner, about how many there are.
     """
-    amounts = [format_share(extra) for extra in forecasts.tolist()]
-    if rows is not None:
-        text = f"with about so many rows a draw adds {amounts[0]} to rows cut and privacy noise"
+    amount_texts = [format_share(extra) for extra in forecasts.tolist()]
+    if num_rows is not None:
+        text = f"with about so many rows a draw adds {amount_texts[0]} to rows cut and privacy noise"
     else:
-        first, *others = (f"{amount} with {n:,}" for amount, n in zip(amounts, choice.USERS, strict=True))
+        first, *others = (
+            f"{amount} with {n:,}"
+            for amount, n in zip(amount_texts, choice.FORECAST_USER_COUNTS, strict=True)
+        )
         text = f"a draw adds {', '.join([f'{first} users', *others])} to the error"
     remedy = " A larger ε of the draw or a bound that you know does better." if forecasts.max() > 1.0 else ""
     return f"On public samples {text}, on average, at most.{remedy}"
 
 
-def is_direct(solution: PrivateSolution) -> bool:
+def is_direct_cheaper(solution: PrivateSolution) -> bool:
     """Return True if the direct choice costs less at its 95th percentile."""
     return solution.direct.percentile_95 <= solution.copy.percentile_95
 
@@ -177,7 +185,7 @@ def write_headline(solution: PrivateSolution) -> str:
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
-    return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
+    return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a private copy."
 
 
 def write_detail(solution: PrivateSolution) -> str:
@@ -186,7 +194,7 @@ def write_detail(solution: PrivateSolution) -> str:
         return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
-    return f"Extra {error_name(solution.parameters)} against choosing in the clear."
+    return f"Extra {name_error(solution.parameters)} against choosing in the clear."
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
@@ -201,7 +209,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
             value=share if math.isfinite(share) else None,
             clipboard_text=f"{share:.2g}",
         )
-        for name, cost in (costs_by_way if is_direct(solution) else costs_by_way[::-1])
+        for name, cost in (costs_by_way if is_direct_cheaper(solution) else costs_by_way[::-1])
         for label, share, note in (
             ("median cost", cost.median, ""),
             ("1 in 20", cost.percentile_95, "or more"),

@@ -62,7 +62,7 @@ class _OpenFile:
     def list_levels(self, column: str) -> tuple[str, ...]:
         """List the distinct texts of a column."""
         if column not in self.levels_by_column:
-            self.levels_by_column[column] = design_matrix.levels(self.table, column)
+            self.levels_by_column[column] = design_matrix.list_levels(self.table, column)
         return self.levels_by_column[column]
 
 

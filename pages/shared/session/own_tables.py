@@ -155,7 +155,7 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
             )
             continue
         room = saved_dataset_json.room
-        omission_sentences += saved_dataset_json.left_out
+        omission_sentences += saved_dataset_json.left_out_texts
         design = getattr(table.table, "design", None)
         entries[name] = table_to_json(saved_dataset_json.content, table.table.account, design, table.entries)
     return entries, omission_sentences

@@ -23,7 +23,7 @@ from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset
-from dpcore.data.saved_dataset import CODEC, FACTS, build_facts
+from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields
 from pages.shared.figures import figures
@@ -178,7 +178,7 @@ def _write_data(
     if loaded_data.origin.name not in (session.UPLOADED, session.DP_RELEASE):
         return entry, [], room
     saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room)
-    left_out, room = list(saved_dataset_json.left_out), saved_dataset_json.room
+    left_out, room = list(saved_dataset_json.left_out_texts), saved_dataset_json.room
     if saved_dataset_json.content is None:
         return None, left_out, room
     entry["content"] = saved_dataset_json.content
@@ -352,7 +352,7 @@ def _read_ledger(node: JsonValue) -> Ledger | None:
     """Return one ledger; None, with a problem, if a release in it is damaged or stands there twice."""
     releases, marks = [], []
     for entry in node.get_entries(MAX_RELEASES) or ():
-        members = entry.read_members({**FACTS, "mark": text_of(40)})
+        members = entry.read_members({**FACT_READERS, "mark": text_of(40)})
         facts = build_facts(entry, members)
         if members is None or facts is None:
             return None

@@ -60,7 +60,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     code = Code()
     cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
     script_names: dict[str, Any] = {}
-    exec("\n".join([*code.import_lines(), cell]), script_names)
+    exec("\n".join([*code.list_import_lines(), cell]), script_names)
     assert script_names["data"].histogram == data.histogram
     np.testing.assert_allclose(np.sort(script_names["data"].values.values), np.sort(data.values.values))
     # A session file carries it, and it is no part of what the data are.

@@ -25,7 +25,7 @@ lines and cells become rows, and how the place of a row is found. So only tests 
 def count_files(paths, roles=WHO, small_bytes=0, **options):
     source = counting.open_files(paths if isinstance(paths, list) else [paths], small_bytes=small_bytes)
     result = counting.count(source, roles, Disclosure.PRIVATE, **options).dataset
-    assert source.complete or small_bytes < SMALL
+    assert source.is_complete or small_bytes < SMALL
     return result
 
 

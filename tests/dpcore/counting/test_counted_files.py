@@ -10,7 +10,7 @@ from dpcore.cli import command
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
-from dpcore.counting.__main__ import histogram_csv, main, pairs_csv
+from dpcore.counting.__main__ import main, write_histogram_csv, write_pairs_csv
 from dpcore.counting.count import to_dataset
 from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
@@ -29,7 +29,7 @@ def events():
 @pytest.fixture
 def pairs(events, tmp_path):
     path = tmp_path / "pairs.csv"
-    path.write_text(pairs_csv(events.pairs))
+    path.write_text(write_pairs_csv(events.pairs))
     return path
 
 
@@ -70,7 +70,7 @@ def test_pairs_answer_in_a_shell(pairs, capsys):
 
 def test_large_files_of_pairs_are_read_alike(events, pairs):
     source = open_files([pairs], small_bytes=0)
-    assert not source.complete
+    assert not source.is_complete
     assert source.roles.kind is TableKind.PAIRS
     read_again = count(source, source.roles, Disclosure.PRIVATE).dataset
     assert read_again.histogram == events.histogram
@@ -82,7 +82,7 @@ def test_large_files_of_pairs_are_read_alike(events, pairs):
 
 def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsys):
     path = tmp_path / "distribution.json"
-    path.write_text(group_pairs.to_text(events))
+    path.write_text(group_pairs.write_distribution(events))
     truth = bounds_of(
         ss.group_bounds(group_pairs.read_distribution(path.read_bytes(), "x", Disclosure.PRIVATE), epsilon=1)
     )
@@ -98,7 +98,7 @@ def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsy
 
 def test_a_histogram_answers_without_columns(events, tmp_path):
     path = tmp_path / "histogram.csv"
-    path.write_text(histogram_csv(events))
+    path.write_text(write_histogram_csv(events))
     assert to_dataset(path).histogram == events.histogram
     assert to_dataset(pd.read_csv(path)).histogram == events.histogram
 

@@ -28,7 +28,7 @@ import sqlglot
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import diagnose, duck, reduce, reduce_files, workbooks
+from dpcore.counting import attempts, diagnose, duck, reduce, reduce_files, workbooks
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import (
@@ -75,7 +75,7 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
 )
 def test_every_form_of_a_text_file_gives_the_same_counts(put, name, encode):
     path = put(encode("user,amount\n" + "".join(f"né{k % 7},{k}\n" for k in range(4_000))), name)
-    data = count_files(path, Roles(TableKind.EVENTS, user="user", value="amount"), copies=True)
+    data = count_files(path, Roles(TableKind.EVENTS, user="user", value="amount"), counts_copies=True)
     assert data.histogram == histogram_of_users(k % 7 for k in range(4_000))
     assert data.totals.totals.sum() == sum(range(4_000))
     notes = [note for note in data.notes if "not UTF-8" not in note]
@@ -191,7 +191,7 @@ def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
     )
     wide = workbook(CELLS, sheet=longer(b'<row r="3"><c r="ALM3"><v>1</v></c></row>'))
     assert "Row 3: there are 1,001 columns; at most 1,000 are read." in sentences(wide)[0]
-    monkeypatch.setattr(workbooks, "MAX_BESIDE_BYTES", 100)
+    monkeypatch.setattr(workbooks, "MAX_OTHER_BYTES", 100)
     assert "bytes are beside the sheets" in sentences(workbook(CELLS))[0]
     monkeypatch.setattr(workbooks, "MAX_WORKBOOK_BYTES", 100)
     assert "unpacks to" in sentences(workbook(CELLS))[0]
@@ -301,7 +301,9 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     full = "The temporary folder is full. Free space there"
 
     def to_full_disk(self, at, encoding):
-        return diagnose.recode_file(self._relations[at], encoding, Path("/dev/full"), self._stop, self._steps)
+        return diagnose.recode_file(
+            self._relations[at], encoding, Path("/dev/full"), self._should_stop, self._steps
+        )
 
     monkeypatch.setattr(reduce_files.FileReduction, "_recode", to_full_disk)
     assert full in sentences(put(LONG.encode("utf-16")))[0]
@@ -314,8 +316,8 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
             super().__init__(*arguments, **options)
             self.connection.execute("SET max_temp_directory_size = '1MB'")
 
-    monkeypatch.setattr(reduce_files, "Duck", NoRoom)
-    monkeypatch.setattr(reduce_files, "PASSES", (1,))
+    monkeypatch.setattr(attempts, "Duck", NoRoom)
+    monkeypatch.setattr(attempts, "PASS_COUNTS", (1,))
     path = put("user_id,v\n" + "".join(f"{k},{k}\n" for k in range(600_000)))
     roles = Roles(TableKind.EVENTS, user="user_id", task="v")
     with pytest.raises(InvalidInput, match=full):
@@ -499,7 +501,7 @@ def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memor
     allowed = counting.MemoryFile(b"a\n1\n") if in_memory else put("a\n1\n", "a.csv")
     workspace = None if in_memory else counting.Workspace()
     with closing(duck.Duck() if workspace is None else duck.Duck([allowed], workspace.folder)) as session:
-        assert session.rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
+        assert session.fetch_rows(f"SELECT a FROM read_csv('{allowed}')") == [(1,)]
         for statement in (
             f"SELECT * FROM read_csv('{put('b', 'b.csv')}')",
             "SELECT * FROM read_csv('https://example.org/a.csv')",
@@ -507,9 +509,9 @@ def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memor
             "SET enable_external_access = true",
         ):
             with pytest.raises(duckdb.Error):
-                session.rows(statement)
+                session.fetch_rows(statement)
         for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            assert session.rows(f"SELECT current_setting('{setting}')") == [(False,)]
+            assert session.fetch_rows(f"SELECT current_setting('{setting}')") == [(False,)]
 
 
 def test_a_workspace_goes_when_nothing_refers_to_it():
@@ -578,7 +580,7 @@ workspace, begun = Workspace(), threading.Event()
 def work():
     session = duck.Duck([], workspace.folder, steps=duck.Steps(lambda share: begun.set(), 1))
     try:
-        session.columns("SELECT count(*) AS n FROM range(100000000000) t(a) WHERE hash(a) % 17 = 3")
+        session.fetch_columns("SELECT count(*) AS n FROM range(100000000000) t(a) WHERE hash(a) % 17 = 3")
     finally:
         session.close()
 threading.Thread(target=work, daemon=True).start()
@@ -630,7 +632,7 @@ def test_no_name_of_a_column_outlives_what_was_counted(put):
     content = "maiden_name,ward,sick_days\nmaiden_name1,a,1\nb,a,2\nb,c,1\n"
     for small_bytes in SIZES:
         count_files(put(content), roles, small_bytes)
-    assert "maiden_name" in counting.recipe(counting.ENGINES["duckdb"], roles, "source")[2]
+    assert "maiden_name" in counting.write_recipe(counting.ENGINES["duckdb"], roles, "source")[2]
     del roles
     assert not remembered("maiden_name")
 

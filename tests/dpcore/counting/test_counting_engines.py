@@ -70,8 +70,8 @@ def connected(monkeypatch):
 
     def connect(address, **environment):
         for engine in counting.ENGINES.values():
-            if engine.password:
-                monkeypatch.delenv(engine.password, raising=False)
+            if engine.password_variable:
+                monkeypatch.delenv(engine.password_variable, raising=False)
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         backend, _ = without_driver(urlsplit(address).scheme)
@@ -114,8 +114,8 @@ EXPECTED = {
 @pytest.mark.parametrize("key", EXPECTED)
 def test_an_address_reaches_the_driver_as_it_reads(connected, key):
     engine = counting.ENGINES[key]
-    environment = {engine.password: "s3cr3t"} if engine.password else {}
-    assert connected(engine.address, **environment) == EXPECTED[key]
+    environment = {engine.password_variable: "s3cr3t"} if engine.password_variable else {}
+    assert connected(engine.example_address, **environment) == EXPECTED[key]
 
 
 def test_every_engine_is_looked_at_and_can_be_installed():
@@ -190,6 +190,6 @@ def test_the_code_for_an_engine_imports_what_there_is():
     )  # fmt: skip
     for engine in counting.ENGINES.values():
         imported = {}
-        lines = counting.recipe(engine, roles, "events")[1].splitlines()
+        lines = counting.write_recipe(engine, roles, "events")[1].splitlines()
         exec("\n".join(line for line in lines if line.startswith("from ")), imported)
         assert {"counting", "Disclosure", "Roles", "Contribution", "MissingUsers"} <= set(imported)

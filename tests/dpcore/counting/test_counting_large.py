@@ -13,7 +13,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, reduce, reduce_files, user_amounts
+from dpcore.counting import attempts, diagnose, facets, reduce_files, user_amounts
 from dpcore.counting.duck import Duck, StoppedError
 from dpcore.counting.formats import MAX_LINE_BYTES
 from dpcore.data.column_names import MAX_COLUMNS
@@ -112,12 +112,12 @@ def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack,
 
 def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     path = put(gzipped(f"user_id,product,amount\n{ROWS}".encode()))
-    monkeypatch.setattr(diagnose.TruncationCheck, "_check_end", lambda self, *_: self._given_up.wait(60))
+    monkeypatch.setattr(diagnose.TruncationCheck, "_check_end", lambda self, *_: self._end_event.wait(60))
     source = counting.open_files([path], small_bytes=0)
-    real, counted_by = diagnose.TruncationCheck.verdict, []
+    real, counted_by = diagnose.TruncationCheck.raise_if_damaged, []
     # Only when the rows are counted are the ends waited for.
     monkeypatch.setattr(
-        diagnose.TruncationCheck, "verdict", lambda self: counted_by.append(self) or real(self)
+        diagnose.TruncationCheck, "raise_if_damaged", lambda self: counted_by.append(self) or real(self)
     )
     stopped = counting.count(source, WHO, Disclosure.PRIVATE, should_stop=lambda: bool(counted_by))
     assert stopped.dataset is None
@@ -241,16 +241,16 @@ def test_totals_beyond_what_a_number_holds_are_said(put):
 
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
-    assert reduce.NO_COPIES in count_files(path).notes
-    with_copies = count_files(path, copies=True).notes
+    assert facets.NO_COPIES_NOTE in count_files(path).notes
+    with_copies = count_files(path, counts_copies=True).notes
     assert "2 rows are exact copies of an earlier one." in with_copies
-    assert reduce.NO_COPIES not in with_copies
+    assert facets.NO_COPIES_NOTE not in with_copies
     both = replace(WHO, missing_users=MissingUsers.ONE_USER)
-    assert "3 rows are exact copies of an earlier one." in count_files(path, both, copies=True).notes
+    assert "3 rows are exact copies of an earlier one." in count_files(path, both, counts_copies=True).notes
     in_memory = count_files(path, WHO, SMALL).notes
     assert "2 rows are exact copies of an earlier one (first: line 3)." in in_memory
     two = put("user_id,product\na,x\na,x\n", "two.csv")
-    assert not any("copies" in note for note in count_files(two, copies=True).notes)
+    assert not any("copies" in note for note in count_files(two, counts_copies=True).notes)
 
 
 @pytest.mark.parametrize(
@@ -274,19 +274,19 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
         TableKind.EVENTS, user="user_id", further_user=("shop",) if several else (), task="product",
         value="amount" if value else None, missing_users=missing, contribution=contribution,
     )  # fmt: skip
-    full = count_files(path, roles, copies=True)
-    monkeypatch.setattr(reduce_files, "PASSES", (1, 5))
+    full = count_files(path, roles, counts_copies=True)
+    monkeypatch.setattr(attempts, "PASS_COUNTS", (1, 5))
     real, calls = reduce_files.FileReduction._reduce, []
 
     def too_little(self):
-        calls.append(self._passes)
+        calls.append(self._num_passes)
         if len(calls) < 3:
             raise duckdb.OutOfMemoryException
         return real(self)
 
     monkeypatch.setattr(reduce_files.FileReduction, "_reduce", too_little)
     shares_seen = []
-    in_parts = count_files(path, roles, copies=True, progress=shares_seen.append)
+    in_parts = count_files(path, roles, counts_copies=True, progress=shares_seen.append)
     assert calls == [1, 1, 5]
     assert in_parts.histogram == full.histogram
     assert in_parts.totals == full.totals
@@ -329,7 +329,7 @@ def test_duckdb_does_not_compare_every_two_columns(tmp_path):
     with closing(Duck()) as held, closing(Duck([], tmp_path)) as large:
         for duck in (held, large):
             # What two cells have in common would be a projection of its own.
-            plan = str(duck.rows("EXPLAIN SELECT range ** 7 AS a, range ** 7 + 1 AS b FROM range(9)"))
+            plan = str(duck.fetch_rows("EXPLAIN SELECT range ** 7 AS a, range ** 7 + 1 AS b FROM range(9)"))
             assert plan.count("Projection ─") == 1
 
 
@@ -344,7 +344,7 @@ def test_blank_lines_above_a_large_table_are_said(put):
 def test_a_file_that_is_cut_off_is_not_counted_to_its_end(put, monkeypatch, pack):
     def count_for_long(files):
         for _ in range(1_000):
-            if files._stop():
+            if files._should_stop():
                 raise StoppedError
             time.sleep(0.01)
         raise AssertionError("nothing has ended it")

@@ -142,7 +142,7 @@ def test_the_sql_shown_is_what_gives_the_histogram(events, roles):
     connection.execute(
         "CREATE TABLE events AS SELECT * REPLACE (amount::DOUBLE AS amount) FROM read_csv(?)", [str(events)]
     )
-    sql = counting.recipe(counting.ENGINES["duckdb"], roles, "events")[2]
+    sql = counting.write_recipe(counting.ENGINES["duckdb"], roles, "events")[2]
     rows_found = [row for row in connection.execute(sql).fetchall() if row[0] > 0]
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows_found = [row for row in rows_found if not row[1]]
@@ -159,10 +159,10 @@ def test_the_sql_shown_is_what_gives_the_histogram(events, roles):
 def test_every_engine_has_a_command_code_and_sql(roles, events, tmp_path, capsys):
     commands = set()
     for engine in counting.ENGINES.values():
-        command_text, python, sql = counting.recipe(engine, roles, "sales.events")
+        command_text, python, sql = counting.write_recipe(engine, roles, "sales.events")
         words = shlex.split(command_text)[3:]
         at = words.index("--from") + 1
-        assert words[at] == engine.address
+        assert words[at] == engine.example_address
         assert (
             f"--count {COUNT_OPTIONS[roles.contribution]}" in command_text
             or roles.contribution is Contribution.ROWS

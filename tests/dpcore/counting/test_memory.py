@@ -14,7 +14,7 @@ import pytest
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import heads, reduce_files, workbooks
+from dpcore.counting import attempts, heads, workbooks
 from dpcore.counting import text as counting_text
 from dpcore.data.column_roles import Roles, TableKind
 
@@ -93,10 +93,10 @@ def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
         put("user_id," + ",".join(f"c{k}" for k in range(50)) + "\n" + "u1,2\n" * 2_000, "wide.csv"),
         put(f'{{"user_id":1,{keys}}}\n' + '{"user_id":1,"k7":1}\n' * 1_999, "sparse.jsonl"),
     ]
-    assert counting.open_files([few]).complete
+    assert counting.open_files([few]).is_complete
     for path in files:
         source = counting.open_files([path])
-        assert not source.complete
+        assert not source.is_complete
         assert len(source.head.frame) <= 1_000
         data = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
         assert (data.histogram.num_users, data.histogram.num_rows) == (1, 2_000)
@@ -115,33 +115,33 @@ def test_a_sheet_is_packed_as_it_is_read() -> None:
         tracemalloc.stop()
     # 600,000 texts take 47 MB and more as Python holds them.
     assert peak < 30_000_000
-    cells = rows.cells()
+    cells = rows.build_frame()
     assert cells.shape == (10_000, 60)
     assert cells.iloc[9_999, 59] == "a text of its own 600059"
 
 
 def test_rows_of_a_sheet_are_as_wide_as_the_widest(monkeypatch) -> None:
-    monkeypatch.setattr(workbooks, "PACKED_CELLS", 3)
+    monkeypatch.setattr(workbooks, "MAX_UNPACKED_CELLS", 3)
     rows = workbooks._SheetRows()
     for number, row in enumerate(([1, None], [None, None], [None, "x ", "#N/A"], [2.0], [True, 3, 4, 5]), 1):
         rows.add(number, row)
-    assert rows.numbers == [1, 3, 4, 5]
-    assert rows.cells().to_numpy().tolist() == [
+    assert rows.row_numbers == [1, 3, 4, 5]
+    assert rows.build_frame().to_numpy().tolist() == [
         ["1", "", "", ""],
         ["", "x", "", ""],
         ["2", "", "", ""],
         ["true", "3", "4", "5"],
     ]
-    (note,) = rows.errors()
+    (note,) = rows.write_notes()
     assert "1 cell holds an error, such as #N/A (first: line 3); it counts as missing." in note
 
 
 def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, monkeypatch) -> None:
     path = put("user_id,amount,product\n" + "".join(f"u{k % 7},{k % 5},p{k % 3}\n" for k in range(500)))
     source = counting.open_files([path])
-    assert source.complete
+    assert source.is_complete
     once = counting.count(source, source.roles, Disclosure.PRIVATE)
-    monkeypatch.setattr(reduce_files, "HELD_CELLS", 100)
+    monkeypatch.setattr(attempts, "MAX_SHARED_CELLS", 100)
     recounted = counting.count(source, source.roles, Disclosure.PRIVATE)
     assert recounted.dataset.histogram == once.dataset.histogram
     assert recounted.dataset.notes == once.dataset.notes

@@ -231,7 +231,7 @@ def numbers_of(cells, delimiter=";", whole=False):
 def test_marks_are_settled_by_the_column(cells, delimiter, values):
     numbers = numbers_of(cells, delimiter)
     assert numbers.marks.problem is None
-    assert numbers.marks.note == ""
+    assert numbers.marks.note_text == ""
     assert numbers.values.tolist() == values
 
 
@@ -245,7 +245,7 @@ def test_marks_are_settled_by_the_column(cells, delimiter, values):
 def test_an_ambiguous_column_with_a_usual_reading_gets_a_note(cells, delimiter, whole, value):
     numbers = numbers_of(cells, delimiter, whole)
     assert numbers.values.tolist() == [5, value]
-    assert "column x" in numbers.marks.note.lower()
+    assert "column x" in numbers.marks.note_text.lower()
 
 
 @pytest.mark.parametrize(
@@ -268,9 +268,9 @@ def test_what_is_no_number_is_told_apart():
     numbers = numbers_of(
         ["", "NaN", "-inf", "1e999", "N/A", "abc", "1,2,3", "0x10", "1_000", "1e", "٣", "12"]
     )
-    assert np.flatnonzero(numbers.blank).tolist() == [0]
-    assert np.flatnonzero(numbers.not_finite).tolist() == [1, 2, 3, 4]
-    assert np.flatnonzero(numbers.text).tolist() == [5, 6, 7, 8, 9, 10]
+    assert np.flatnonzero(numbers.is_blank).tolist() == [0]
+    assert np.flatnonzero(numbers.is_not_finite).tolist() == [1, 2, 3, 4]
+    assert np.flatnonzero(numbers.is_text).tolist() == [5, 6, 7, 8, 9, 10]
     assert np.isnan(numbers.values[:-1]).all()
     assert numbers.values[-1] == 12
 

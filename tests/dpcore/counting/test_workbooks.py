@@ -59,8 +59,8 @@ def test_cells_are_those_that_openpyxl_reads(workbook, rich_text):
     rows_by_openpyxl = workbooks._SheetRows()
     for number, row in enumerate(expected.iter_rows(values_only=True), 1):
         rows_by_openpyxl.add(number, row)
-    assert rows_read.numbers == rows_by_openpyxl.numbers
-    assert rows_read.cells().to_numpy().tolist() == rows_by_openpyxl.cells().to_numpy().tolist()
+    assert rows_read.row_numbers == rows_by_openpyxl.row_numbers
+    assert rows_read.build_frame().to_numpy().tolist() == rows_by_openpyxl.build_frame().to_numpy().tolist()
 
 
 def test_a_long_cell_gives_no_other_cell_its_room():
@@ -85,7 +85,7 @@ def test_a_long_cell_gives_no_other_cell_its_room():
 def test_what_is_no_value_is_not_held(content):
     stream = io.BytesIO(b"<worksheet><sheetData>" + content + b"</sheetData></worksheet>")
     # A tree holds 64 bytes and more for each element.
-    assert peak_bytes(lambda: list(reader().rows(stream))) < 1_500_000
+    assert peak_bytes(lambda: list(reader().read_rows(stream))) < 1_500_000
 
 
 def test_a_cell_that_is_too_long_is_refused(workbook, monkeypatch):
@@ -101,24 +101,24 @@ def test_shared_texts_are_those_that_are_written(monkeypatch):
     texts = ["plain", "", "b" * 20, "_x005F_x0041_"]
     runs = "<si><r><rPr/><t>two </t></r><r><t>runs</t></r><rPh sb='0' eb='1'><t>sound</t></rPh></si>"
     content = f"<sst>{''.join(f'<si><t>{text}</t></si>' for text in texts)}{runs}<x:si xmlns:x='y'/></sst>"
-    rows_read = workbooks.shared_texts(io.BytesIO(content.encode()), None)
+    rows_read = workbooks.read_shared_texts(io.BytesIO(content.encode()), None)
     # What looks like an escape is written with one of its underscore before it.
     assert rows_read == ["plain", "", "b" * 20, "_x0041_", "two runs", ""]
     monkeypatch.setattr(workbooks, "MAX_CELL_CHARACTERS", 19)
     with pytest.raises(InvalidInput, match=r"A cell has more than 19 characters\."):
-        workbooks.shared_texts(io.BytesIO(content.encode()), None)
+        workbooks.read_shared_texts(io.BytesIO(content.encode()), None)
 
 
 def test_a_row_of_endless_cells_is_refused_before_it_ends():
     stream = io.BytesIO(b'<worksheet><sheetData><row r="7">' + b"<c/>" * 110_000)
     with pytest.raises(InvalidInput, match=r"Row 7: the sheet has more than 100,000 cells\."):
-        list(reader().rows(stream))
+        list(reader().read_rows(stream))
 
 
 def test_endless_elements_that_are_no_cells_are_refused():
     stream = io.BytesIO(b"<worksheet>" + b"<a/>" * 210_000)
     with pytest.raises(ValueError, match="more elements than its cells need"):
-        list(reader().rows(stream))
+        list(reader().read_rows(stream))
 
 
 def test_texts_are_counted_over_all_cells(workbook, monkeypatch):
@@ -129,12 +129,12 @@ def test_texts_are_counted_over_all_cells(workbook, monkeypatch):
 
 
 def test_long_cells_are_packed_as_they_are_read(monkeypatch):
-    monkeypatch.setattr(workbooks, "PACKED_CHARACTERS", 1_000)
+    monkeypatch.setattr(workbooks, "MAX_UNPACKED_CHARACTERS", 1_000)
     rows = workbooks._SheetRows()
     for number in range(1, 6):
         rows.add(number, ["x" * 400, number])
-        assert rows._unpacked_characters <= 1_000
-    assert rows.cells().iloc[:, 1].tolist() == ["1", "2", "3", "4", "5"]
+        assert rows._num_unpacked_characters <= 1_000
+    assert rows.build_frame().iloc[:, 1].tolist() == ["1", "2", "3", "4", "5"]
 
 
 def test_one_wide_row_does_not_make_all_rows_as_wide(workbook, monkeypatch):

@@ -62,7 +62,9 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
         "made", "made", Disclosure.PRIVATE, ContributionHistogram.from_counts(list(counts.values())),
         contribution=Contribution.DISTINCT_TASKS if distinct else Contribution.ROWS, pairs=pairs,
     )  # fmt: skip
-    back = group_pairs.read_distribution(group_pairs.to_text(data).encode(), "made", Disclosure.PRIVATE)
+    back = group_pairs.read_distribution(
+        group_pairs.write_distribution(data).encode(), "made", Disclosure.PRIVATE
+    )
     assert back.histogram == data.histogram
     assert back.contribution is data.contribution
     sizes = back.pair_sizes
@@ -72,7 +74,9 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
     truth = Counter((per_group[0][g], per_group[1][g]) for g in per_group[0])
     assert Counter(zip(sizes.task_rows.tolist(), sizes.task_users.tolist(), strict=True)) == truth
     # A distribution that was read is written as it was.
-    assert json.loads(group_pairs.to_text(back)) == json.loads(group_pairs.to_text(data))
+    assert json.loads(group_pairs.write_distribution(back)) == json.loads(
+        group_pairs.write_distribution(data)
+    )
 
 
 def changed(*changes: tuple[tuple[str, ...], object]) -> dict[str, object]:
@@ -146,7 +150,7 @@ def test_several_problems_are_said_at_once_and_other_files_are_not_meant() -> No
 def test_what_has_no_room_or_no_groups_is_not_written(monkeypatch) -> None:
     shop = samples.load("shop-events")
     with pytest.raises(InvalidInput, match="needs a column of groups"):
-        group_pairs.to_text(replace(shop, pairs=None))
+        group_pairs.write_distribution(replace(shop, pairs=None))
     monkeypatch.setattr(group_pairs, "MAX_GROUPS", 3)
     with pytest.raises(InvalidInput, match="distribution has more than"):
-        group_pairs.to_text(shop)
+        group_pairs.write_distribution(shop)

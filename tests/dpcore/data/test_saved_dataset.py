@@ -133,7 +133,7 @@ def read_back(content: Any) -> tuple[Dataset | None, list[str]]:
 def test_every_facet_comes_back_bit_by_bit() -> None:
     data = with_everything()
     saved = saved_dataset.to_json(data)
-    assert saved.left_out == ()
+    assert saved.left_out_texts == ()
     back, problems = read_back(saved.content)
     assert problems == []
     assert back == data
@@ -153,8 +153,8 @@ def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     data = with_everything()
     # 32 bytes of histogram, 16 of tasks, 48 of totals: then 40 of 80 are left, too few for the values.
     saved = saved_dataset.to_json(data, room=32 + 16 + 48 + 40)
-    assert len(saved.left_out) == 4
-    assert any("the values (" in words for words in saved.left_out)
+    assert len(saved.left_out_texts) == 4
+    assert any("the values (" in words for words in saved.left_out_texts)
     back, problems = read_back(saved.content)
     assert problems == []
     assert back.values is None

@@ -15,11 +15,14 @@ import dpcore as ss
 from dpcore.code import write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.programs import Program
+from dpcore.data import samples
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.table_values import ValueSummary
+from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 from tests.dpcore.code import audit
 from tests.dpcore.mean.test_clamped_users import make_values
 
+SHOP = samples.load("shop-events")
 GAUSSIAN = {"mechanism": "gaussian", "delta": 1e-6}
 
 
@@ -56,6 +59,12 @@ def test_the_error_over_bounds_is_that_of_the_parts(seed: int, has_private_count
     np.testing.assert_allclose(np.sqrt(errors.variance), expected, rtol=1e-9)
     best = deviations.find_threshold(2.0, has_private_counts)
     assert deviations.error(best, 2.0, has_private_counts).variance <= errors.variance.min() * (1.0 + 1e-9)
+    parts = problem.measure_parts(best, middle, best * (upper - lower) / 2.0)
+    assert deviations.sum_biases(best, clamps_users=True) == pytest.approx(parts.clamping + parts.bounding)
+    rows = WeightedRows(ValueRangeProblem(values, 1.0), best).error_parts(lower, upper)
+    assert deviations.sum_biases(best, clamps_users=False) == pytest.approx(
+        float(rows.clamping + rows.bounding)
+    )
     means = np.array(
         [values.values[values.user_codes == user].mean() for user in np.unique(values.user_codes)]
     )
@@ -128,6 +137,29 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     ((_, choice),) = users.answer.code.forms
     assert choice.clamps_users
     assert not write(choice, Program.TUMULT).text
+
+
+def test_a_bound_of_ones_own_stands_on_the_curve_and_the_handle_on_it() -> None:
+    answer = ask(make_table(), own_bound=3).answer
+    ((mark,),) = [
+        [item for item in answer.plots["mean-error"]().items if getattr(item, "name", "") == "Your own bound"]
+    ]
+    plot = answer.plots["mean-error"]()
+    assert plot.handle.initial_value == mark.x == 3
+    assert mark.y == pytest.approx(
+        np.interp(3.0, plot.columns["bound"], plot.columns["users_error"]), rel=0.02
+    )
+    assert mark.y > answer.numbers[1].value
+    assert f"error {mark.y:.3g}" in answer.facts["Your own bound, 3 rows"]
+    squares = [np.asarray(part) ** 2 for part in plot.handle.parts.values()]
+    np.testing.assert_allclose(np.sqrt(sum(squares)), plot.handle.errors)
+
+
+def test_cancelling_biases_propose_nothing() -> None:
+    """Of these purchases rows err less on the table, by biases that cancel; added up, they err more."""
+    detail = ss.mean_bound(SHOP, epsilon=1, lower=20, upper=65, counts="private", clamp="users").answer.detail
+    assert "less. Biases cancel on this table" in detail
+    assert "under *Clamp*" not in detail
 
 
 def test_without_values_the_error_is_that_of_rows() -> None:

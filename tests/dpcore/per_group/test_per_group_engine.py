@@ -15,7 +15,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.counting import reduce
-from dpcore.counting.__main__ import _parser, pairs_csv
+from dpcore.counting.__main__ import _build_parser, write_pairs_csv
 from dpcore.counting.count import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -27,7 +27,7 @@ from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 from tests.dpcore.per_group.conftest import random_pairs
 
-command = _parser()
+command = _build_parser()
 ROLES = Roles(TableKind.EVENTS, user="who", task="city", further_task=("day",), value="amount")
 # Ibis 12.0 still calls a function that DuckDB 2.0 renamed.
 ibis_on_duckdb = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -69,7 +69,7 @@ def test_users_called_na_are_said_of_engines_as_of_files() -> None:
 
 @ibis_on_duckdb
 def test_more_pairs_than_come_back_are_said_with_what_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduce, "MAX_PAIRS_BACK", 10)
+    monkeypatch.setattr(reduce, "MAX_FETCHED_PAIRS", 10)
     (said,) = [note for note in from_engine().notes if "pairs of user and group" in note]
     assert "an engine returns at most 10" in said
     assert re.findall(r"--[a-z-]+", said) == ["--distribution-to"]
@@ -130,7 +130,7 @@ def test_pairs_come_back_as_codes_where_as_many_were_allowed() -> None:
         named = sum(v for u, _, d, v in cells() if d and (u or one_user))
         assert pairs.sums.sum() == pytest.approx(named)
         # What the shell writes is read as a table whose sum of rows is the rows.
-        text = pairs_csv(pairs)
+        text = write_pairs_csv(pairs)
         again = build_dataset(
             read_table(text.encode(), "pairs.csv"),
             Roles(TableKind.EVENTS, user="user", task="group", value="rows"),

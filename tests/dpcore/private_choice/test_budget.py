@@ -102,13 +102,15 @@ def test_no_other_share_does_much_better_on_public_samples(purpose, user_share, 
         )
         histogram = samples.load(key).histogram
         scale = users / histogram.num_users
-        regret = choice.summarise_regret(parameters.choice, histogram, None, scale).mean[0, 0]
+        regret = choice.summarise_regret(parameters.choice, histogram, None, scale).mean_regrets[0, 0]
         error = (1.0 + regret) * compute_least_error(parameters.condition, histogram, scale)
         # The errors of a mean are in units of (B / epsilon)^2.
         return float(error if purpose is BoundPurpose.SUM else error / parameters.epsilon)
 
     ratios = []
-    for case in [(e, n, key) for e in (0.3, 3.0) for n in (100, 10_000) for key in choice.SAMPLES[1:]]:
+    for case in [
+        (e, n, key) for e in (0.3, 3.0) for n in (100, 10_000) for key in choice.FORECAST_SAMPLES[1:]
+    ]:
         errors = [measure(share, *case) for share in (find_share(purpose), 0.05, 0.4)]
         ratios.append(errors[0] / min(errors))
     assert max(ratios) <= most

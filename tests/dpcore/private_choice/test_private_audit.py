@@ -27,7 +27,7 @@ from dpcore.private_choice.private_histogram import (
     PrivateCopyParameters,
     PublicBins,
     add_noise,
-    noise_shape,
+    compute_noise_shape,
     release_histogram,
 )
 
@@ -225,7 +225,7 @@ def test_the_noise_follows_its_law(mechanism, law, scale):
 def test_simulated_noise_follows_the_same_law(kind, law, scale):
     noise = comparison.simulate_noise(kind, scale, (DRAWS,), np.random.default_rng(4))
     assert pooled_chi_squared(noise, law(scale), math.ceil(3 * scale)) > 1e-6
-    variance = noise_shape(kind, scale).variance
+    variance = compute_noise_shape(kind, scale).variance
     if kind is CopyNoise.LAPLACE:
         assert np.var(noise) == pytest.approx(variance, rel=0.05)
     else:

@@ -100,7 +100,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
 
     def laws(tables: np.ndarray) -> np.ndarray:
         far = aim.distances_from_targets(np.einsum("ts,sqc->tqc", tables, added), grid)
-        return choice.log_softmax(choice.logits(problem, far, np.array(1.0)))
+        return choice.log_softmax(choice.compute_logits(problem, far, np.array(1.0)))
 
     tables = small_tables(400)
     counts = np.repeat(SIZES, tables[9]).tolist()

@@ -44,8 +44,8 @@ def test_regret_by_enumeration() -> None:
             for t, p in zip(problem.candidates, choice.compute_probabilities(problem, HISTOGRAM), strict=True)
         )
         found = choice.summarise_regret(problem, HISTOGRAM)
-        assert found.mean[0, 0] == pytest.approx(sum(r * p for r, p in pairs), rel=1e-9)
-        for share, value in ((0.5, found.median[0, 0]), (0.95, found.percentile_95[0, 0])):
+        assert found.mean_regrets[0, 0] == pytest.approx(sum(r * p for r, p in pairs), rel=1e-9)
+        for share, value in ((0.5, found.median_regrets[0, 0]), (0.95, found.percentile_95_regrets[0, 0])):
             reached = np.cumsum([p for _, p in pairs])
             expected = pairs[int(np.flatnonzero(reached >= share)[0])][0]
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -64,9 +64,9 @@ def test_regret_by_real_draws() -> None:
     runs = 2000
     draw = mechanisms.make_selection(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
     drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])
-    assert abs(drawn.mean() - exact.mean[0, 0]) < 5 * drawn.std() / np.sqrt(runs)
+    assert abs(drawn.mean() - exact.mean_regrets[0, 0]) < 5 * drawn.std() / np.sqrt(runs)
     # Order statistics five standard deviations of a binomial around the rank hold the quantile.
-    for share, value in ((0.5, exact.median[0, 0]), (0.95, exact.percentile_95[0, 0])):
+    for share, value in ((0.5, exact.median_regrets[0, 0]), (0.95, exact.percentile_95_regrets[0, 0])):
         reach = 5 * np.sqrt(runs * share * (1 - share))
         low, high = drawn[int(runs * share - reach)], drawn[min(int(runs * share + reach) + 1, runs - 1)]
         assert low <= value <= high
@@ -83,21 +83,21 @@ def test_scaling_is_taking_every_user_so_many_times(condition: SmoothMean) -> No
         tripled = ContributionHistogram(HISTOGRAM.sizes, HISTOGRAM.users * k)
         scaled = choice.summarise_regret(problem, HISTOGRAM, [0.01, 0.1], [k])
         direct = choice.summarise_regret(problem, tripled, [0.01, 0.1])
-        for name in ("mean", "median", "percentile_95"):
+        for name in ("mean_regrets", "median_regrets", "percentile_95_regrets"):
             np.testing.assert_allclose(getattr(scaled, name), getattr(direct, name), rtol=1e-5, atol=1e-7)
 
 
 def test_all_pairs_of_budget_and_users_at_once() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.1, 200)
     both = choice.summarise_regret(problem, HISTOGRAM, [0.01, 0.1, 1.0], [0.5, 2.0])
-    assert both.median.shape == both.mean.shape == both.percentile_95.shape == (2, 3)
+    assert both.median_regrets.shape == both.mean_regrets.shape == both.percentile_95_regrets.shape == (2, 3)
     for i, k in enumerate(both.scales):
         for j, epsilon in enumerate(both.epsilons):
             one = choice.summarise_regret(problem, HISTOGRAM, epsilon, k)
-            assert both.mean[i, j] == pytest.approx(one.mean[0, 0], rel=1e-9)
+            assert both.mean_regrets[i, j] == pytest.approx(one.mean_regrets[0, 0], rel=1e-9)
     # More budget and more users cost less, as long as the choice and not the grid is what costs.
-    assert np.all(np.diff(both.mean, axis=1) < 0)
-    assert np.all(np.diff(both.mean[:, :2], axis=0) < 0)
+    assert np.all(np.diff(both.mean_regrets, axis=1) < 0)
+    assert np.all(np.diff(both.mean_regrets[:, :2], axis=0) < 0)
 
 
 RETAIL = ("online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product")
@@ -112,8 +112,8 @@ def test_a_tenth_is_nearly_free_for_a_mean(
     histogram = samples.load(key).histogram
     trade_off = mean.MeanParameters(epsilon=1.0).problem(histogram).trade_off
     found = choice.summarise_regret(ChoiceProblem(condition(trade_off), 0.1, largest), histogram)
-    assert found.median[0, 0] <= 0.01
-    assert found.percentile_95[0, 0] <= 0.05
+    assert found.median_regrets[0, 0] <= 0.01
+    assert found.percentile_95_regrets[0, 0] <= 0.05
 
 
 def test_a_sum_is_not_and_what_helps() -> None:
@@ -122,7 +122,7 @@ def test_a_sum_is_not_and_what_helps() -> None:
 
     def median(epsilon: float, prior: Prior | None = None) -> float:
         problem = ChoiceProblem(RankedSum(1.0), epsilon, 10_000, prior=prior)
-        return float(choice.summarise_regret(problem, histogram).median[0, 0])
+        return float(choice.summarise_regret(problem, histogram).median_regrets[0, 0])
 
     assert median(0.1) > 0.5
     assert median(1.0) < 0.2 * median(0.1)
@@ -149,7 +149,7 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
 
     asked = PrivateParameters(1.0, BoundPurpose.SUM, selection_epsilon=0.5)
     assert asked.choice.prior == SmallFirst()
-    found = float(choice.summarise_regret(asked.choice, histogram).mean[0, 0])
+    found = float(choice.summarise_regret(asked.choice, histogram).mean_regrets[0, 0])
     assert found == pytest.approx(extra(grid**-1.5, 0.5), rel=1e-5)
     assert found < 1.5
     alike = extra(np.ones(grid.size), 0.5)
@@ -162,14 +162,14 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
 def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
     """A scale is a table in which every user is there so many times; the largest cost over the samples counts."""
     asked = PrivateParameters(1.0, BoundPurpose.CAP, selection_epsilon=0.5)
-    users = [samples.load(key).histogram.num_users for key in choice.SAMPLES]
+    users = [samples.load(key).histogram.num_users for key in choice.FORECAST_SAMPLES]
     costs = []
-    for key, own in zip(choice.SAMPLES, users, strict=True):
+    for key, own in zip(choice.FORECAST_SAMPLES, users, strict=True):
         histogram = samples.load(key).histogram
         times = 20 * users[0] / own
         if times == int(times):
             histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
-            costs.append(float(choice.summarise_regret(asked.choice, histogram).mean[0, 0]))
+            costs.append(float(choice.summarise_regret(asked.choice, histogram).mean_regrets[0, 0]))
     assert costs
     (found,) = choice.forecast(asked.choice, users=[20 * users[0]])
     assert found >= max(costs) * (1 - 1e-9)
@@ -183,7 +183,7 @@ def test_a_margin_trades_a_little_bias_for_not_overshooting() -> None:
         choice.summarise_regret(ChoiceProblem(RankedSum(1.0, margin), 1.0, 10_000), histogram)
         for margin in (0.0, 10.0)
     )
-    assert with_margin.percentile_95[0, 0] < 0.2 * without.percentile_95[0, 0]
+    assert with_margin.percentile_95_regrets[0, 0] < 0.2 * without.percentile_95_regrets[0, 0]
 
 
 def test_a_draw_of_a_sum_aims_a_little_lower_by_its_own_epsilon() -> None:
@@ -196,7 +196,7 @@ def test_a_draw_of_a_sum_aims_a_little_lower_by_its_own_epsilon() -> None:
     for law, epsilon in zip(both[0], (0.1, 2.0), strict=True):
         alone = choice.compute_probabilities(dataclasses.replace(problem, epsilon=epsilon), HISTOGRAM)
         np.testing.assert_allclose(law, alone, rtol=1e-9)
-        found = choice.summarise_regret(problem, HISTOGRAM, [epsilon, 1.0]).mean[0, 0]
+        found = choice.summarise_regret(problem, HISTOGRAM, [epsilon, 1.0]).mean_regrets[0, 0]
         costs = choice.compute_regrets(problem.condition, HISTOGRAM, problem.candidates)
         assert found == pytest.approx(float(alone @ costs), rel=1e-9)
 

@@ -25,10 +25,10 @@ from dpcore.private_choice.private_histogram import (
     PrivateCopyParameters,
     PublicBins,
     build_histogram,
+    compute_noise_shape,
     compute_phantom_limits,
     fit_falling_tails,
     fit_users,
-    noise_shape,
     release_histogram,
     sum_tails,
 )
@@ -105,7 +105,7 @@ def test_the_declared_sensitivity_is_reached():
 @given(noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60), scale=st.floats(0.1, 100.0))
 def test_users_are_whole_and_not_negative(noisy, scale):
     lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
-    users = fit_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower)
+    users = fit_users(noisy, compute_noise_shape(CopyNoise.LAPLACE, scale), lower)
     assert users.dtype == np.int64
     assert users.shape == (len(noisy),)
     assert np.all(users >= 0)

@@ -96,7 +96,10 @@ def laws_of_pool(problem: RangeProblem) -> Callable[[np.ndarray], list[np.ndarra
     pool_values = [values_of([user]) for user in POOL]
     if problem.clamps_users:
         pool_values, cap = [private_range.scale_deviations(v, anchor, cap) for v in pool_values], 1
-    sides = [lambda v: (private_range.mirror(v), problem.ends(-anchor)), lambda v: (v, problem.ends(anchor))]
+    sides = [
+        lambda v: (private_range.mirror(v), problem.list_ends(-anchor)),
+        lambda v: (v, problem.list_ends(anchor)),
+    ]
     added = [
         np.array([private_range.sum_tails(*side(values), cap) for values in pool_values])
         for side in sides[-problem.num_ends :]
@@ -106,7 +109,7 @@ def laws_of_pool(problem: RangeProblem) -> Callable[[np.ndarray], list[np.ndarra
         log_chances = []
         for each in added:
             query = np.einsum("tk,kqc->qtc", tables, each)
-            log_chances.append(log_softmax(problem.logits((query[0], query[1]), anchor)))
+            log_chances.append(log_softmax(problem.compute_logits((query[0], query[1]), anchor)))
         return log_chances
 
     return laws
@@ -282,8 +285,8 @@ def test_an_empty_table_draws_from_the_weights_alone() -> None:
 
 def test_candidates_that_are_the_centre_in_floats_are_left_out() -> None:
     problem = RangeProblem(1.0, 1.0, 1e-3, 1e3, centre=1e14)
-    assert problem.ends(1e14)[0] > 1e14
-    assert -problem.ends(-1e14)[0] < 1e14
+    assert problem.list_ends(1e14)[0] > 1e14
+    assert -problem.list_ends(-1e14)[0] < 1e14
     with pytest.raises(InvalidInput, match="can be told from 0"):
         RangeProblem(1.0, 1.0, 1e-6, 1e-4, centre=1e14)
 

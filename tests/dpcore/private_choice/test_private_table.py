@@ -55,7 +55,7 @@ def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_no
         costs = asked.condition.errors(many, asked.choice.candidates)
         costs = costs / asked.condition.errors(many, np.array([asked.condition.best_bound(many)]))[0]
         found.append(float(choice.compute_probabilities(asked.choice, many) @ costs))
-        assert choice.summarise_regret(asked.choice, many).mean[0, 0] == pytest.approx(
+        assert choice.summarise_regret(asked.choice, many).mean_regrets[0, 0] == pytest.approx(
             found[-1] - 1.0, abs=1e-9
         )
         other = dataclasses.replace(asked, user_share=0.0)

@@ -11,7 +11,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import read_table
 from dpcore.data import design_matrix as data_matrix
-from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess_design, levels, read_levels
+from dpcore.data.design_matrix import Design, Feature, FeatureKind, guess_design, list_levels, read_levels
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import problem as dm
 
@@ -89,7 +89,7 @@ def test_without_an_intercept_there_is_no_column_of_ones():
 def test_the_most_frequent_level_is_the_reference_unless_one_is_chosen():
     frame = ratings(50)
     frame.loc[:29, "colour"] = "blue"
-    assert levels(of_frame(frame), "colour")[0] == "blue"
+    assert list_levels(of_frame(frame), "colour")[0] == "blue"
     assert "colour: blue" not in build(frame, Feature("colour", CATEGORIES)).table.feature_names
 
 

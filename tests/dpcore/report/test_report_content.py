@@ -177,7 +177,7 @@ def rebuilt(value: object) -> object:
     code = Code()
     expression = code.write(value)
     names: dict[str, object] = {}
-    exec("\n".join([*code.import_lines(), f"made = {expression}"]), names)
+    exec("\n".join([*code.list_import_lines(), f"made = {expression}"]), names)
     return names["made"]
 
 

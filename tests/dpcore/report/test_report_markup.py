@@ -122,4 +122,4 @@ def test_markdown_of_cards_keeps_its_marks():
 
 
 def test_latex_that_cannot_be_read_stays_as_code():
-    assert markup.to_mathml("x^a^b < c", display=False) == "<code>x^a^b &lt; c</code>"
+    assert markup.to_mathml("x^a^b < c", is_display=False) == "<code>x^a^b &lt; c</code>"

@@ -374,7 +374,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     sizes = group_pairs.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
-    (tmp_path / name).write_text(group_pairs.to_text(counted), encoding="utf-8")
+    (tmp_path / name).write_text(group_pairs.write_distribution(counted), encoding="utf-8")
     private = group_pairs.read_distribution((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
     view = solve_by_distribution(private, build_parameters())
     of = report_content.of_answer(

@@ -106,7 +106,7 @@ def test_card_says_what_it_costs_and_in_all():
     ]  # fmt: skip
     assert "In all: ε = 1.1 with the release" in text
     exact = choice.summarise_regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct choice, 1 in 20 {words.format_share(float(exact.percentile_95[0, 0]))}" in text
+    assert f"Direct choice, 1 in 20 {words.format_share(float(exact.percentile_95_regrets[0, 0]))}" in text
     assert f"Private copy, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
@@ -134,7 +134,7 @@ def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
 
 def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
-    assert actions.DEMONSTRATION not in shown_texts(at)
+    assert actions.DEMONSTRATION_TEXT not in shown_texts(at)
     notes = [
         a["text"].replace("<br>", " ") for a in chart(at, "private_cost_epsilon")["layout"]["annotations"]
     ]

@@ -171,8 +171,8 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
 def test_nothing_can_be_drawn_from_a_loaded_release():
     at = go(use(upload(open_app("Your data"), RELEASED.encode())), "Choose privately")
     texts = shown_texts(at)
-    assert actions.FROM_FILE in texts
-    assert actions.DEMONSTRATION not in texts
+    assert actions.FROM_FILE_TEXT in texts
+    assert actions.DEMONSTRATION_TEXT not in texts
     assert not [b for b in at.button if b.key in ("private_release", "private_choose", "private_back")]
     assert LABEL in texts
     assert "may be published" in texts

@@ -17,7 +17,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
-from dpcore.counting.__main__ import pairs_csv
+from dpcore.counting.__main__ import write_pairs_csv
 from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
@@ -398,7 +398,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
 
 def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
     shop = samples.load("shop-events")
-    content = group_pairs.to_text(shop).encode()
+    content = group_pairs.write_distribution(shop).encode()
 
     def choose_distribution(*files):
         check(at.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
@@ -455,7 +455,9 @@ def test_a_late_message_that_still_names_a_file_changes_nothing(page, key, there
 def test_pairs_that_an_engine_counted_are_known_by_their_header():
     shop = samples.load("shop-events")
     at = panel()
-    check(at.file_uploader[0].set_value([("pairs.csv", pairs_csv(shop.pairs).encode(), "text/csv")]).run())
+    check(
+        at.file_uploader[0].set_value([("pairs.csv", write_pairs_csv(shop.pairs).encode(), "text/csv")]).run()
+    )
     assert at.radio(key="your_data.upload_kind").value is TableKind.PAIRS
     assert "Read as one row per pair" in shown_texts(at)
     check(at.button(key="use_upload").click().run())

@@ -1,0 +1,198 @@
+"""Attempts to reduce files through DuckDB: first with guessed options, then with corrected ones or less memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from dpcore.common.checks import FULL_DISK, InvalidInput, refuse
+from dpcore.common.progress import ShouldStop
+from dpcore.common.workspace import Workspace
+from dpcore.counting import diagnose, relation
+from dpcore.counting.duck import Duck, Steps, StoppedError, release_memory
+from dpcore.counting.facets import Facets
+from dpcore.counting.relation import Relation
+from dpcore.data.column_roles import Roles, TableKind
+
+PASS_COUNTS = (1, 7, 61)
+"""Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
+MAX_SHARED_CELLS = 1_000_000
+"""Largest number of cells for the shared DuckDB in memory, which keeps the memory it took, 100 bytes a cell."""
+TABLE_MEMORY_LIMIT = 400_000_000
+"""Bytes that DuckDB may use in addition to a table in memory."""
+_MIN_FREE_BYTES = 1_000_000
+"""Free bytes below which a disk counts as full."""
+
+
+class FileAttempts(ABC):
+    """Attempts to reduce files, or a table in memory, to `Facets`, until one succeeds or none is left.
+
+    Args:
+        relations: The files, with the same columns in any order.
+        roles: Roles of the columns of events or of a histogram.
+        memory_limit: Bytes that DuckDB may use.
+        should_stop: Called often.
+        steps: Receives the progress.
+        notes: List to which notes for the user are added.
+        is_count_table: True if the value is the number of contributions of a user, who has no other row.
+        counts_copies: True to look for rows that are exact copies of others.
+
+    Attributes:
+        decimal_marks: Columns of numbers, with their decimal mark if it had to be determined.
+        encodings_by_index: Encodings that differ from the guess by the beginning of a file, by the index of the file.
+        has_repeated_sizes: True if a histogram states a size twice.
+    """
+
+    def __init__(
+        self,
+        relations: Sequence[Relation],
+        roles: Roles,
+        memory_limit: int,
+        should_stop: ShouldStop | None,
+        steps: Steps,
+        notes: list[str],
+        *,
+        is_count_table: bool = False,
+        counts_copies: bool = False,
+    ) -> None:
+        self.columns, self.roles, self.notes = relations[0].columns, roles, notes
+        self._steps, self._should_stop, self._num_queries = steps, should_stop, steps.num_steps
+        self._is_count_table = is_count_table or roles.kind is TableKind.HISTOGRAM
+        self._counts_copies = counts_copies
+        self._memory_limit, self._num_threads, self._num_passes = memory_limit, 0, 1
+        table_sizes = [each.table.frame.size for each in relations if each.table is not None]
+        self._in_memory = len(table_sizes) == len(relations)
+        is_small = self._in_memory and sum(table_sizes) <= MAX_SHARED_CELLS
+        self._workspace = None if is_small else Workspace()
+        if self._in_memory:
+            self._num_threads = 1  # Sums of a table are then the same each time.
+            self._memory_limit = min(memory_limit, TABLE_MEMORY_LIMIT)  # The table itself takes as much.
+        self._number_sqls: dict[str, str] = {}
+        self.decimal_marks: dict[str, str] = {}
+        self.encodings_by_index: dict[int, str] = {}
+        self.has_repeated_sizes = False
+        self._types_by_column: Mapping[str, Any] = {}
+        self._has_blanks = True
+        self._open_duck: Duck | None = None
+        # 32 MB where 1 GB may be used, which is the fastest.
+        buffer_bytes = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
+        text_columns = relation.find_mixed_columns(relations)
+        self._relations = [
+            replace(each, buffer_bytes=buffer_bytes, text_columns=text_columns) for each in relations
+        ]
+        if self._workspace is not None:
+            for index, each in enumerate(self._relations):
+                if each.table is None:
+                    path = relation.find_safe_path(each.path, self._workspace)
+                    self._relations[index] = replace(each, path=path)
+
+    def reduce(self) -> Facets:
+        """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
+
+        Raises:
+            InvalidInput: The files cannot be counted; all problems at once.
+            StoppedError: Stop was pressed.
+        """
+        with nullcontext() if self._workspace is None else closing(self._workspace):
+            try:
+                return self._mend_and_reduce() if self._in_memory else self._reduce_checked_files()
+            finally:
+                if self._workspace is not None:
+                    release_memory()
+
+    def _reduce_checked_files(self) -> Facets:
+        """Count files, recoded to UTF-8 if needed, while their ends are checked."""
+        for index, each in enumerate(self._relations):
+            if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
+                if not each.encoding.startswith("utf"):
+                    self.notes.append(diagnose.describe_windows_1252(each))
+                self._relations[index] = self._recode(index, each.encoding)
+        with closing(diagnose.TruncationCheck(self._relations, self._should_stop)) as truncation:
+            self._should_stop = truncation.should_stop
+            try:
+                facets = self._mend_and_reduce()
+            except (InvalidInput, StoppedError):
+                truncation.raise_if_damaged()  # A truncated file is the likely cause of other problems.
+                raise
+            truncation.raise_if_damaged()
+            return facets
+
+    def _mend_and_reduce(self) -> Facets:
+        """Count, again with other options or less memory after each error of DuckDB; refuse files if none helps."""
+        import duckdb
+
+        attempts = 0
+        while attempts < 3 + len(self._relations):
+            num_notes = len(self.notes)
+            try:
+                return self._reduce()
+            except duckdb.OutOfMemoryException as error:
+                del self.notes[num_notes:]
+                self._reduce_memory(error)
+            except duckdb.NotImplementedException:
+                # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
+                del self.notes[num_notes:]
+                self._relations = [replace(each, is_single_threaded=True) for each in self._relations]
+                attempts += 1
+            except duckdb.Error as error:
+                del self.notes[num_notes:]
+                if self._is_disk_full(error):
+                    raise InvalidInput([FULL_DISK]) from None
+                options = self._relations, self._open_connection, self._recode, self.notes, self._should_stop
+                self._relations = diagnose.Diagnosis(*options).recover()
+                attempts += 1
+        raise InvalidInput([diagnose.describe_damage(self._relations[0])])
+
+    def _recode(self, index: int, encoding: str) -> Relation:
+        """Write a file as UTF-8 into the temporary folder, and return its relation."""
+        assert self._workspace is not None
+        target = self._workspace.folder / f"utf8-{index}"
+        self.encodings_by_index[index] = encoding
+        return diagnose.recode_file(self._relations[index], encoding, target, self._should_stop, self._steps)
+
+    @contextmanager
+    def _open_connection(self) -> Iterator[Duck]:
+        """Open DuckDB with the tables in memory, or another connection to it if it is open already."""
+        outer_duck = self._open_duck
+        files = [each.path for each in self._relations if each.table is None]
+        folder = None if self._workspace is None else self._workspace.folder
+        base_duck = outer_duck or Duck(files, folder, self._memory_limit, self._should_stop, self._steps)
+        with closing(base_duck if outer_duck is None else base_duck.connect()) as duck:
+            if self._num_threads:
+                duck.connection.execute(f"SET threads = {self._num_threads}")
+            for each in self._relations:
+                if each.table is not None:
+                    duck.connection.register(str(each.path), relation.convert_to_arrow(each.table))
+            self._open_duck = duck
+            try:
+                yield duck
+            finally:
+                self._open_duck = outer_duck
+
+    def _is_disk_full(self, error: Exception) -> bool:
+        """Return True if DuckDB failed because the disk is full, by its message or by the free space."""
+        error_words = ("max_temp_directory_size", "No space left", "not enough space")
+        has_room = self._workspace is None or self._workspace.has_room(_MIN_FREE_BYTES)
+        return any(word in str(error) for word in error_words) or not has_room
+
+    def _reduce_memory(self, error: Exception) -> None:
+        """Reduce the memory of the next attempt: first one thread and small buffers, then fewer users at a time."""
+        self._steps.num_steps = self._steps.num_done + self._num_queries
+        if not self._num_threads:
+            self._num_threads = 1
+            self._relations = [replace(each, buffer_bytes=relation.SMALL_BUFFER) for each in self._relations]
+            return
+        further_counts = [passes for passes in PASS_COUNTS if passes > self._num_passes]
+        if not further_counts:
+            if self._is_disk_full(error):
+                raise InvalidInput([FULL_DISK])
+            message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
+            raise refuse(message, remedy="Raise the limit")
+        self._num_passes = further_counts[0]
+
+    @abstractmethod
+    def _reduce(self) -> Facets:
+        """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""

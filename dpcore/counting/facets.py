@@ -1,0 +1,73 @@
+"""What a reduction returns, notes on its rows, and conversions of the columns of its queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore import dataset
+from dpcore.common import wording
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.counting import query
+from dpcore.counting.duck import Columns, Duck, compile_sql
+from dpcore.data.column_roles import MissingUsers, Roles
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+NO_COPIES_NOTE = "Exact copies of rows were not looked for: that takes another pass, on request."
+RowPlaces = list[tuple[str, str]]
+"""Locations of rows as text, each with a detail for the message."""
+
+
+def describe_first(row_places: RowPlaces, num_rows: int) -> str:
+    """Return the location of the first row as the end of a note; empty if it is unknown."""
+    return f" ({'first: ' if num_rows > 1 else ''}{row_places[0][0]})" if row_places else ""
+
+
+def note_copies(num_copies: int | None, notes: list[str], row_places: RowPlaces | None = None) -> None:
+    """Add a note on the number of copies and the first one's location, or (None) that they were not looked for."""
+    if num_copies is None:
+        notes.append(NO_COPIES_NOTE)
+    elif num_copies:
+        rows_text = wording.counted(num_copies, "row is an exact copy", "rows are exact copies")
+        notes.append(f"{rows_text} of an earlier one{describe_first(row_places or [], 2)}.")
+
+
+@dataclass
+class Facets:
+    """The histogram and further facets of a dataset, by the names that they have there."""
+
+    histogram: ContributionHistogram
+    values: dataset.Values | None = None
+    totals: dataset.Totals | None = None
+    pairs: dataset.Pairs | None = None
+    tasks: dataset.TaskSizes | None = None
+    pair_sizes: dataset.PairSizes | None = None
+    task_names: tuple[str, ...] = ()
+
+
+def find_lowest_code(roles: Roles) -> int:
+    """Return the lowest user code that counts: 0, of unnamed users, or 1 if they are left out."""
+    return 0 if roles.missing_users is MissingUsers.ONE_USER else 1
+
+
+def list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
+    """Return the name of each task, in the order of codes."""
+    length, columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes)
+    cells = [f"substr(CAST({name} AS VARCHAR), 1, {length})" for name in columns]
+    names = duck.fetch_rows(f"SELECT {', '.join(cells)} FROM ({compile_sql(codes)}) ORDER BY code")
+    return tuple(" × ".join(str(cell) for cell in row) for row in names)
+
+
+def convert_to_integers(column: npt.NDArray[Any]) -> IntArray:
+    """Convert an array to int64."""
+    return column.astype(np.int64)
+
+
+def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:
+    """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
+    return {name: np.nan_to_num(np.asarray(column, dtype=np.float64)) for name, column in columns.items()}
