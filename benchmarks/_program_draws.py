@@ -65,7 +65,7 @@ class ProgramDraws:
         exec(_compile(statements[:first_sample]), self.names)
         self.names["report"] = lambda released, *_: self._releases.append(_list_numbers(released))
         if isinstance(query := self.names.get("query"), LazyFrameQuery):
-            self.summary = query.summarize(alpha=0.05).to_dicts()
+            self.summary = query.summarize().to_dicts()
             lines = self.names.get("lines", self.names["events"])
             self.names["query"] = _RepeatedQuery(query, lines.collect().lazy())
         self._sample_rows = _compile(statements[first_sample:first_draw])

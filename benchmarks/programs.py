@@ -251,7 +251,8 @@ def main() -> None:
                             reply = ask_call(
                                 KINDS[kind_name], file, epsilon, noise, library, disclosure=disclosure
                             )
-                            if not reply.forms:  # so much noise that nothing is best
+                            # So much noise that nothing is best, or an error too rare to be drawn.
+                            if not reply.forms or float(reply.error or 0.0) < 1e-3:
                                 continue
                             result = measure_cell(
                                 kind_name, table, reply, library, arguments.samples, arguments.draws

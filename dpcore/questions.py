@@ -22,7 +22,6 @@ from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
-from dpcore.common.parameters import declared_fields, describe_misplaced
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import (
     find_option,
@@ -345,6 +344,9 @@ def _build_parameters(
                 problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
     parameters = parameters_type(**values)
     # Parameters replace a choice that does not go with another one; a call says that it cannot hold.
+    # Imported late: the command's help needs no NumPy.
+    from dpcore.common.parameters import declared_fields, describe_misplaced
+
     declared = declared_fields(parameters_type)
     with problems:
         for field_name in parameters.unused_names:

@@ -305,8 +305,9 @@ def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):
 
 
 def test_a_library_that_lacks_the_form_gets_the_nearest_and_standard_error_says_so(run) -> None:
-    answer = ss.quantile_bound(EVENTS, **MEAN)
+    answer = ss.quantile_bound(EVENTS, program="plain Python", **MEAN)
     smooth, bounded = answer.forms
-    code, out, err = run("quantile", EVENTS, *OPTIONS, "--code", "opendp")
+    options = (*OPTIONS, "--program", "plain Python")
+    code, out, err = run("quantile", EVENTS, *options, "--code", "opendp")
     assert (code, out) == (0, answer.code("opendp"))
     assert f"The program is for: {bounded}. The app also writes: {smooth}." in err

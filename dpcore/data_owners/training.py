@@ -491,8 +491,7 @@ def compute_accuracy(
 ) -> float:
     """Compute the share of records whose class is predicted by their own owner's model, W + V_j."""
     if personal_weights is None:
-        scores = records.features @ shared_weights.T
-        return float(np.mean(scores.argmax(axis=1) == records.labels))
+        return float(np.mean((records.features @ shared_weights.T).argmax(axis=1) == records.labels))
     num_right = 0
     for owner_code in range(personal_weights.shape[0]):
         rows = np.flatnonzero(owner_codes == owner_code)

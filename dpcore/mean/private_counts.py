@@ -36,7 +36,8 @@ ROUGH_NOISE = 0.1
 """Relative noise on the sum of weights above which the delta method is called rough."""
 NEAR_END = 3.0
 """Deviations of the noise between the mean and an end of its range below which it is called rough, too: the release is
-moved into the range. Simulated releases err up to 5 % more or less within both limits, and up to 40 % less beyond."""
+moved into the range. Simulated releases err up to 5 % more or less within both limits, and half as much or less beyond
+in the worst cases."""
 LAPLACE_PAIR = (
     "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change by at "
     "most B × h in L1, so ε is not split"

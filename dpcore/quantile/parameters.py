@@ -286,6 +286,11 @@ class QuantileParameters(Parameters):
             return self._base_of_line(stretch, shift)
         self._base_of_line(stretch, shift)  # It checks the figures.
         low, high = self.base_range
+        if (stretch, shift) == (
+            1.0,
+            0.0,
+        ):  # To the last digit: pages compare the range with one that was drawn.
+            return lay_base(self.program, low, high)
         midpoint, width = (low + high) / 2.0, high - low
         ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
         return lay_base(self.program, *ends)

@@ -88,6 +88,19 @@ def test_gaussian_releases_have_the_noise_of_their_shares(
     assert compute_gaussian_epsilon(1.0 / mu, delta) <= epsilon * (1.0 + 1e-9)
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["mean, cap, private counts, Gaussian", "means per group, Gaussian"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (3.0, 1e-5), (1e3, 1e-6)])
+def test_both_numbers_of_a_gaussian_mean_have_the_exact_noise_of_one_budget(
+    name: str, epsilon: float, delta: float
+) -> None:
+    names = run_program(replace(truth.CHOICES[name], epsilon=epsilon, delta=delta), Program.PIPELINEDP)
+    drawn = [found.mechanism_spec.noise_standard_deviation for found in names["accountant"]._mechanisms]
+    expected = math.sqrt(2.0) * find_exact_sigma(epsilon, delta)
+    assert len(drawn) == 2
+    assert all(0.9999 < deviation / expected < 1.0005 for deviation in drawn), (drawn, expected)
+
+
 def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

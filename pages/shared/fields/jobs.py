@@ -3,12 +3,11 @@
 The work runs in a thread, so sliders stay live, and a fragment polls it. Its result stays in the session until the next
 start, whatever the person does meanwhile; stopped work has a result, too. Work that fails says why in sentences, and
 can be started again. Work of a session that nobody is connected to any more is told to stop. Heavy work runs one piece
-at a time in the process, whichever session started it: two at once would each take twice as long, and twice the memory.
-Light work, a search that a moved slider starts, waits in a queue (`pages.shared.base.cache`) in which pages go first.
+at a time in the process, whichever session started it, as memory is shared. Light work, a search that a moved slider
+starts, waits in a queue (`pages.shared.base.cache`) in which pages go first.
 
-A search that starts by itself keeps its complete results, so that earlier ones are known at once. Until there is a
-result the first answer stands, or the answer for the settings before. Results on samples and generated data are kept
-for everybody, as a class that is shown one sample asks the same twenty times; all others are kept per session.
+A search that starts by itself keeps its complete results. Until there is a result the first answer stands, or that for
+the settings before. Results on samples and generated data are kept for everybody, all others per session.
 """
 
 from __future__ import annotations

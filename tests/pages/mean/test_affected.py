@@ -43,7 +43,6 @@ def test_quantile():
     at = open_page("Quantile", EVENTS)
     at.number_input(key="quantile.low").set_value(0.0)
     at = finish(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
-    at.segmented_control(key="quantile.weighting").set_value("Bounded rows").run()
     for epsilon in (0.1, 0.3):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
         at = finish(at, "quantile.search_job")

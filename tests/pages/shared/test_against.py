@@ -12,6 +12,7 @@ from dpcore.answer import against
 from dpcore.answer.against import BoundComparison
 from dpcore.common import weights
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
@@ -105,7 +106,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
-        ("quantile", {"weighting": Weighting.NONE}, "There is no bound"),
+        ("quantile", {"weighting": Weighting.NONE, "program": Program.PYTHON}, "There is no bound"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "no groups"),
     ):

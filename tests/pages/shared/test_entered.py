@@ -72,7 +72,7 @@ def test_an_epsilon_never_looks_smaller_than_it_is_and_is_not_written_as_python_
 def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
     link = {**SHOP, "low": "0", "high": "100", "quantiles": "0.25, 0.5, 0.75"}
     text = read_all_texts(open_case("Quantile", link, {}, 1.0))
-    assert "3 quantiles share ε evenly: 0.333334 each." in text
+    assert "ε = 0.333334 for each." in text
 
 
 def test_start_says_epsilon_as_it_was_entered():

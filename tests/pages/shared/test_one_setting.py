@@ -149,7 +149,8 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             by_squares = dataclasses.replace(parameters, objective=Measure.RMSE, program=Program.PYTHON)
             squares = total_answered(data_set, by_squares)
             line = "rows" if summed is Summed.ROWS else "sum"
-            planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
+            plan_parameters = PlanParameters(epsilon, lines=line, program=Program.PYTHON)
+            planned = plan_answered(data_set, plan_parameters).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
             assert planned.error == pytest.approx(squares.solution.error(squares.solution.bound), rel=2e-3)
 
