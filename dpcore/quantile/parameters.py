@@ -232,7 +232,8 @@ class QuantileParameters(Parameters):
     @property
     def base_range(self) -> tuple[float, float]:
         """Return the ends of the base, or four standard deviations around a normal base."""
-        breaks, spread = self._build_line_base(1.0, 0.0).breaks, 4.0 * (self.spread or 0.0)
+        breaks = self._build_line_base(1.0, 0.0).breaks
+        spread = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
         return float(breaks[0]) - spread, float(breaks[-1]) + spread
 
     @property

@@ -25,7 +25,11 @@ from pages.shared.render.question_page import Needs, Page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-RANGE_FIELDS = {BaseKind.UNIFORM: "L and U", BaseKind.HISTOGRAM: "the bins"}
+RANGE_FIELDS = {
+    BaseKind.UNIFORM: "L and U",
+    BaseKind.NORMAL: "the mean of ν and its standard deviation",
+    BaseKind.HISTOGRAM: "the bins",
+}
 """Fields of the range of answers."""
 END_NAMES = {
     BaseKind.UNIFORM: {"low": "L", "high": "U"},

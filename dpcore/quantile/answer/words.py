@@ -236,7 +236,11 @@ def describe_poorer_bases(solution: QuantileSolution, change: BaseChange) -> str
     return f"Extra width costs only its logarithm until ν is about **{factor_text}** times as wide."
 
 
-RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
+RANGE_NAMES = {
+    BaseKind.UNIFORM: "[L, U]",
+    BaseKind.HISTOGRAM: "the bins of ν",
+    BaseKind.NORMAL: "four standard deviations around the mean of ν",
+}
 """Names of the range of answers."""
 
 

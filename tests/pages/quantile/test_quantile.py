@@ -527,6 +527,16 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     assert "Set the bins from what you know" in errors(at)
 
 
+def test_a_program_answers_within_four_standard_deviations_of_a_normal_base():
+    at = open_quantile_page(program="OpenDP")
+    check(at.segmented_control(key="quantile.base").set_value("Normal").run())
+    finish_searches(check(at.number_input(key="quantile.spread").set_value(2.0).run()))
+    below, above = (SHOP.values.values < 42.0).sum(), (SHOP.values.values > 58.0).sum()
+    range_text = "outside four standard deviations around the mean of ν"
+    assert f"{range_text}: {below:,} below, {above:,} above." in shown_texts(at)
+    assert "Set the mean of ν and its standard deviation from what you know" in errors(at)
+
+
 def test_a_poor_base_is_drawn_and_said():
     at = open_quantile_page()
     at.session_state["quantile.tabs"] = "Base distribution"
