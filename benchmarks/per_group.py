@@ -32,7 +32,6 @@ from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import SortedPairs
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.selection import (
     Selection,
@@ -40,6 +39,7 @@ from dpcore.per_group.selection import (
     best_selected_vector,
 )
 from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.whole_vector import best_cap, best_radial
 
 CANDIDATES = 50

@@ -25,7 +25,8 @@ from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair, round_up
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import SortedPairs, compute_errors_by_max_groups
+from dpcore.per_group.passes import compute_errors_by_max_groups
+from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan.curves import (
     BoundCurve,
     Curve,

@@ -22,9 +22,10 @@ from dpcore.per_group.moments import ErrorParts, compute_error_parts, compute_mo
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, round_up, space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import SortedPairs, compute_errors_by_max_groups, compute_parts_by_max_groups
+from dpcore.per_group.passes import compute_errors_by_max_groups, compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
+from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 
 MAP_SIZE, SELECTED_MAP_SIZE, MEAN_MAP_SIZE, SUMMARY_MAP_SIZE = (48, 20), (12, 8), (9, 9), (30, 16)

@@ -13,7 +13,8 @@ from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import Passes, SortedPairs, compute_errors_by_max_groups
+from dpcore.per_group.passes import Passes, compute_errors_by_max_groups
+from dpcore.per_group.sorted_pairs import SortedPairs
 from tests.dpcore.per_group.conftest import random_pairs
 
 
