@@ -227,8 +227,10 @@ class QuantileParameters(Parameters):
     @property
     def base_range(self) -> tuple[float, float]:
         """Return the ends of the base, or four standard deviations around a normal base."""
-        breaks, spread = self._base_of_line(1.0, 0.0).breaks, 4.0 * (self.spread or 0.0)
-        return float(breaks[0]) - spread, float(breaks[-1]) + spread
+        breaks = self._base_of_line(1.0, 0.0).breaks
+        # Beside another base a spread is refused, whatever it is; the base is checked all the same.
+        margin = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
+        return float(breaks[0]) - margin, float(breaks[-1]) + margin
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -286,10 +288,8 @@ class QuantileParameters(Parameters):
             return self._base_of_line(stretch, shift)
         self._base_of_line(stretch, shift)  # It checks the figures.
         low, high = self.base_range
-        if (stretch, shift) == (
-            1.0,
-            0.0,
-        ):  # To the last digit: pages compare the range with one that was drawn.
+        if stretch == 1.0 and shift == 0.0:
+            # To the last digit: pages compare the range with one that was drawn.
             return lay_base(self.program, low, high)
         midpoint, width = (low + high) / 2.0, high - low
         ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
