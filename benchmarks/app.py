@@ -111,7 +111,9 @@ def bare_app(folder: Path) -> Iterator[str]:
     script = folder / "bare.py"
     script.write_text(BARE, encoding="utf-8")
     port = helpers.launcher.choose_port(19000)
-    command = [str(script) if word == "app.py" else word for word in helpers.launcher.server_command(port)]
+    command = [
+        str(script) if word == "app.py" else word for word in helpers.launcher.build_server_command(port)
+    ]
     command += ["--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none"]
     with (folder / "bare.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -137,10 +137,9 @@ def measure_errors(kind_name: str, table: pd.DataFrame, released: FloatArray) ->
     """
     if kind_name != "median":
         return np.asarray(np.mean((released - KINDS[kind_name].find_truth(table)) ** 2, axis=-1))
-    # How far the median's rank lies from the ranks that the released value has.
+    # As the page has it: the share of rows up to the released value, less a half.
     values = np.sort(table["amount"].to_numpy())
-    below, up_to = (np.searchsorted(values, released, side) / values.size for side in ("left", "right"))
-    return np.maximum(np.maximum(below - 0.5, 0.5 - up_to), 0.0).mean(axis=-1)
+    return np.abs(np.searchsorted(values, released, "right") / values.size - 0.5).mean(axis=-1)
 
 
 @dataclass(frozen=True)

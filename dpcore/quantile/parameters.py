@@ -228,9 +228,8 @@ class QuantileParameters(Parameters):
     def base_range(self) -> tuple[float, float]:
         """Return the ends of the base, or four standard deviations around a normal base."""
         breaks = self._base_of_line(1.0, 0.0).breaks
-        # Beside another base a spread is refused, whatever it is; the base is checked all the same.
-        margin = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
-        return float(breaks[0]) - margin, float(breaks[-1]) + margin
+        spread = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
+        return float(breaks[0]) - spread, float(breaks[-1]) + spread
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -175,7 +175,7 @@ started: list[RunningApp] = []
 
 def start_app(
     log: Path,
-    command: Callable[[int], list[str]] = launcher.server_command,
+    command: Callable[[int], list[str]] = launcher.build_server_command,
     cwd: Path = ROOT,
     port: int | None = None,
     **environment: str,

@@ -139,7 +139,7 @@ def look_in_a_narrow_window(page: Page, what: str) -> None:
 def a_demonstration_says_so(page: Page) -> None:
     """Quantile without values: invented data, named on the card and in the figure, and not in use."""
     card = page.locator(".st-key-quantile_card")
-    expect(card.get_by_text("Cap each user's total weight at").first).to_be_visible()
+    expect(card.get_by_text("Keep at most").first).to_be_visible()
     expect(card.get_by_text("Demonstration: invented shop purchases").first).to_be_visible()
     label = page.locator(".st-key-quantile_error .annotation", has_text="Demonstration")
     expect(label).to_be_attached()
