@@ -295,10 +295,8 @@ class QuantileParameters(Parameters):
             return self._build_line_base(stretch, shift)
         self._build_line_base(stretch, shift)  # It checks the figures.
         low, high = self.base_range
-        if (stretch, shift) == (
-            1.0,
-            0.0,
-        ):  # To the last digit: pages compare the range with one that was drawn.
+        if stretch == 1.0 and shift == 0.0:
+            # To the last digit: pages compare the range with one that was drawn.
             return lay_base(self.program, low, high)
         midpoint, width = (low + high) / 2.0, high - low
         ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
