@@ -304,7 +304,8 @@ def build_answer(
     """
     if solution is None:
         solution = core.solve(dataset, parameters, progress, should_stop)
-    low, high = parameters.answer_range or (None, None)
+    # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
+    low, high = (None, None) if parameters.answer_range is None else parameters.base_range
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),

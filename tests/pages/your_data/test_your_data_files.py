@@ -223,7 +223,7 @@ def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
 
 
 def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
-    def slow(source, roles, sensitivity, *, copies, progress, should_stop):
+    def slow(source, roles, sensitivity, *, counts_copies, progress, should_stop):
         while not should_stop():
             progress(0.25)
             time.sleep(0.02)
@@ -311,7 +311,7 @@ def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, ch
 
 
 def test_reading_a_file_can_be_stopped(monkeypatch):
-    def endless(paths, names, *, owned, should_stop):
+    def endless(paths, names, *, owned_folder, should_stop):
         while not should_stop():
             time.sleep(0.02)
         raise counting.StoppedError
