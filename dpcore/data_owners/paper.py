@@ -79,7 +79,7 @@ class AccuracyStudy:
     """Accuracies of trained models, each trained once.
 
     Attributes:
-        load_records: Returns the records of a run by its seed.
+        records: Returns the records of a run by its seed.
         options: How models are fitted.
     """
 

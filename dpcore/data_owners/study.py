@@ -81,7 +81,7 @@ class StudyResult:
 
     Attributes:
         study: What was compared.
-        accuracies_by_form: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
+        accuracy: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
         num_records: Number of records that were learned from.
         num_tests: Number of records that were tested on.
         num_parameters: ℓ = k, parameters of W and of one V_j.

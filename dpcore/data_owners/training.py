@@ -54,8 +54,8 @@ class LabelledRecords:
         labels: Classes 0 .. classes - 1, shape (records,).
         num_classes: Their number, at least 2.
         name: What they are, for a person.
-        population_codes: The generated population that a record is from, shape (records,); None without populations.
-        owner_codes: Owner of each record, 0 .. num_owners - 1, shape (records,); None where records are dealt out.
+        groups: The generated population that a record is from, shape (records,); None without populations.
+        owners: Owner of each record, 0 .. num_owners - 1, shape (records,); None where records are dealt out.
         num_owners: Their number, with those who have no record in this part.
 
     Raises:

@@ -40,7 +40,7 @@ class Spending:
         count_share: Share of beta for the noisy counts, in [0, 1); 0 where none are released.
         sweeps: T, releases of all item vectors.
         max_items: k: a user's squared weights sum to at most this.
-        releases_per_sweep: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
+        releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
         unit_releases_per_sweep: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same
             noise: 1 where the Gram matrix of all users is released, for implicit feedback.
 
@@ -257,8 +257,8 @@ class BudgetShares:
     Attributes:
         scheme: Who gets a user's budget.
         shares: Of all squared weights, shape (BUCKETS,), summing to 1.
-        mean_weight_sums: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
-        sum_noise: s: standard deviation of the noise on each released sum.
+        weight: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
+        noise: s: standard deviation of the noise on each released sum.
         used_share: Mean over users with a rating of their squared weights over k: what they do not use is lost.
     """
 

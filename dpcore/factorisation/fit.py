@@ -44,7 +44,7 @@ class GradientSteps:
     """The gradient steps of a sweep.
 
     Attributes:
-        num_steps: S, steps in a sweep, each a release; 1 to 1,000.
+        number: S, steps in a sweep, each a release; 1 to 1,000.
         gradient_bound: Gamma > 0, in the ratings' unit: the length to which each user's gradient for an item is
             clipped. A residual of this size is where clipping begins, since user vectors have length at most 1.
     """

@@ -49,7 +49,7 @@ class ImplicitSettings:
     Attributes:
         dimension: d, 1 to 128.
         sweeps: T, 1 to 50.
-        unobserved_weight: alpha_0, above 0: the weight of a pair that was not chosen against one that was.
+        unobserved: alpha_0, above 0: the weight of a pair that was not chosen against one that was.
         user_ridge: lambda of the users, above 0.
         item_ridge: lambda of the items, above 0, the same for each item.
         seed: Of the first item vectors, which are public.

@@ -39,8 +39,8 @@ class LeastSquaresSums:
     """Weighted sums for every row of a table; a row is a user or an item.
 
     Attributes:
-        matrix_triangles: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
-        label_vectors: sum w y x, shape (rows, d).
+        matrices: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
+        vectors: sum w y x, shape (rows, d).
     """
 
     matrices: Vectors

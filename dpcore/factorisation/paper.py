@@ -55,7 +55,7 @@ class PaperRuns:
     """The runs of all models on some table.
 
     Attributes:
-        draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None
+        draw: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None
             without traits.
         study: The settings.
     """

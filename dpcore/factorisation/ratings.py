@@ -164,7 +164,7 @@ class RatingBlock:
 
     Attributes:
         table: The table.
-        user_slice: Which users.
+        users: Which users.
     """
 
     table: Ratings

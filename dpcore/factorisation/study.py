@@ -145,7 +145,7 @@ class StudyResult:
             same numbers at each epsilon.
         recall: Likewise.
         train_counts: Training ratings of each item in the first split, shape (num_items,).
-        fitted_models: Of the first seed.
+        models: Of the first seed.
         finished: True if all runs were reached.
     """
 

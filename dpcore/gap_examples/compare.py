@@ -158,9 +158,9 @@ class VarianceRatios:
     """Variances of a batch of instances and their ratio; each field has the shape of the batch.
 
     Attributes:
-        ratios: Variance with the best cap over that with the best weights.
-        smooth_variances: With the best weights, in units of sigma^2.
-        capped_variances: With the best cap, in units of sigma^2.
+        ratio: Variance with the best cap over that with the best weights.
+        smooth_variance: With the best weights, in units of sigma^2.
+        capped_variance: With the best cap, in units of sigma^2.
     """
 
     ratio: FloatArray

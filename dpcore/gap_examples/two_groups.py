@@ -140,8 +140,8 @@ class RatioLimit:
     """Ratios as the heavy users' rows go to infinity; both fields have the shape of the arguments.
 
     Attributes:
-        ratios: Variance with the best cap over that with the best weights.
-        best_caps: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
+        ratio: Variance with the best cap over that with the best weights.
+        cap: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
             larger cap is always better.
     """
 
@@ -230,7 +230,7 @@ class WorstNoise:
     """The noise at which caps lose most, for each share of light users; both fields have the shape of the share.
 
     Attributes:
-        ratios: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
+        ratio: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
         noise_per_user: t at which it is attained or approached.
     """
 
@@ -331,10 +331,10 @@ class Domination:
     """A two-group limit that an instance cannot beat.
 
     Attributes:
-        num_light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
+        light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
-        num_heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        limit_ratio: The limit's ratio: at least the instance's, at most that of `supremum`.
+        heavy_users: b, the line's slope: users with unlimited rows there (a real number).
+        bound: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
     light_users: float

@@ -145,7 +145,7 @@ class CapStatistics:
     """The users' shares under caps; every field has the shape of the caps.
 
     Attributes:
-        fractions: tau_0, in (0, 1].
+        fraction: tau_0, in (0, 1].
         kept_share: n_tau / n; 0 where the cap is below one row.
         cut_share: 1 - n_tau / n, without cancellation.
         users_capped: Users with more rows than the cap; all where it is below one row.
@@ -181,8 +181,8 @@ class AboveSums(NamedTuple):
     """Sums over the users above a bound that do not lose digits to those below it, in the unit of the sums.
 
     Attributes:
-        sum_rows: Sum of what they hold.
-        sum_excess: Sum of what they hold beyond the bound.
+        rows: Sum of what they hold.
+        excess: Sum of what they hold beyond the bound.
     """
 
     rows: Callable[[FloatArray], FloatArray]

@@ -178,7 +178,7 @@ class LearningCap:
         kept_share: n_tau / n there.
         users_capped: Users with more rows than the cap.
         certificate: The bound (*) beside what no cap of this kind can go below.
-        is_complete: Whether the search went through, rather than being stopped.
+        complete: Whether the search went through, rather than being stopped.
         stop_reason: How the search ended, a sentence.
     """
 

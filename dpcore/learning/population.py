@@ -193,8 +193,8 @@ class CostOfPrivacy:
 
     Attributes:
         num_rows: n, shape (q,).
-        best_caps: The best tau_0 at each n, and its parts.
-        limit_cap: The same as n grows without end: the curves' floor.
+        best: The best tau_0 at each n, and its parts.
+        limit: The same as n grows without end: the curves' floor.
     """
 
     num_rows: tuple[int, ...]

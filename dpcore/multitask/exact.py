@@ -64,7 +64,7 @@ class Watch:
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1] that never falls.
         should_stop: Asked once per step.
-        num_steps: How many were taken.
+        steps: How many were taken.
         is_stopped: True if a person stopped the search.
     """
 

@@ -173,7 +173,7 @@ class ExperimentResult:
 
     Attributes:
         experiment: What was run.
-        errors_by_panel: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs not reached.
+        errors: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs not reached.
     """
 
     experiment: Experiment

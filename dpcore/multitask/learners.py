@@ -79,7 +79,7 @@ class EvaluationExamples:
     """Examples kept for testing; a task may have none.
 
     Attributes:
-        task_codes: Task code of each, shape (num_examples,).
+        tasks: Task code of each, shape (num_examples,).
         features: Shape (num_examples, dimension).
         labels: Shape (num_examples,).
     """

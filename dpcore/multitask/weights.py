@@ -268,7 +268,7 @@ class Bucket:
         largest_size: Users of the largest task.
         bound: Sum of the tasks' error bounds under the allocation.
         reference_bound: The same under the reference.
-        bound_share: Share of the allocation's total bound.
+        share: Share of the allocation's total bound.
         least_ratio: Smallest bound / reference of any of these tasks.
         largest_ratio: Largest bound / reference of any of these tasks.
     """

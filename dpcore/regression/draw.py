@@ -35,8 +35,8 @@ class Draw:
     """Released coefficients as they were drawn, kept so that they are never drawn again unasked.
 
     Attributes:
-        problem_digest: Digest of the problem that they answer.
-        coefficient_names: Of the coefficients, shape (num_features,).
+        question: Digest of the problem that they answer.
+        names: Of the coefficients, shape (num_features,).
         release: The coefficients as they may be published, with epsilon, shape (num_features,).
         standard_errors: Of each, noise and sampling together, label unit / unit of the feature.
         half_widths: Of 95 % intervals, shape (num_features,).

@@ -49,7 +49,7 @@ class PricedEntries:
     Attributes:
         prices: G = A M, shape (n, d).
         multipliers: lambda, shape (m,).
-        used_positions: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
+        entries: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
         excesses: |G_ij| - lambda_l there, positive, shape (k,).
         reward: <M, E>.
         penalty: Q(M, lambda).
@@ -97,11 +97,11 @@ class _SortedPrices:
     """Prices that may exceed their user's multiplier, descending within each user.
 
     Attributes:
-        positions: Flat positions, shape (k,).
-        absolute_prices: |G| there, shape (k,).
+        entries: Flat positions, shape (k,).
+        values: |G| there, shape (k,).
         starts: Where each user's entries begin, shape (m,): every user has at least one.
-        cumulated_prices: Sums of the values from the user's start, shape (k,).
-        breakpoints: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
+        sums: Sums of the values from the user's start, shape (k,).
+        breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
     """
 
     entries: IntArray
@@ -216,7 +216,7 @@ class DualPoint:
         m: M, scaled by its best factor.
         priced: Prices and multipliers there.
         gradient: E - A^T W(M), shape (d, d).
-        relative_residual: Its largest entry relative to the largest of E: 0 at the optimum.
+        missing: Its largest entry relative to the largest of E: 0 at the optimum.
     """
 
     m: FloatArray

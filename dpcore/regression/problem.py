@@ -36,15 +36,15 @@ class Whitened:
     """The problem as the solvers see it. Everything called W here is C^T in this order of rows.
 
     Attributes:
-        row_order: Positions in the original data of the sorted rows, shape (n,).
+        order: Positions in the original data of the sorted rows, shape (n,).
         starts: Where each user's rows begin, shape (m,).
         sizes: Rows of each user, shape (m,).
-        row_users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
-        whitened_rows: A, shape (n, d), with A^T A = n I.
-        constraint_target: E, shape (d, d): the constraint is A^T W = E.
+        users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
+        rows: A, shape (n, d), with A^T A = n I.
+        target: E, shape (d, d): the constraint is A^T W = E.
         triangular_factor: R, shape (d, d).
         feature_scales: Root mean square of each feature, shape (d,), in its unit.
-        condition_number: Condition number of X with its columns scaled to equal length; infinite where dependent.
+        condition: Condition number of X with its columns scaled to equal length; infinite where dependent.
     """
 
     order: IntArray

@@ -32,9 +32,9 @@ class CapDraws:
 
     Attributes:
         caps: Ascending, shape (k,).
-        squared_weights: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
+        squares: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
         squared_largest_weights: (max_l sum |c|)^2, shape (draws, k), same unit.
-        fit_errors: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
+        fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
             Computed from private labels.
     """
 
@@ -62,8 +62,8 @@ class CapCurve:
         caps: Ascending, shape (k,).
         num_full_rank: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
         num_rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
-        sampling_variances: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
-        privacy_variances: Mean over draws, same unit.
+        sampling_variance: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
+        privacy_variance: Mean over draws, same unit.
         prediction_errors: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
         prediction_noises: The part of it that is privacy noise.

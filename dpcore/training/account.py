@@ -126,8 +126,8 @@ class NoisePlan:
     """Noise of one training.
 
     Attributes:
-        gradient: Standard deviation of the noise on each coordinate of a step's summed gradient (rows × clip).
-        weight: Standard deviation of the noise on the sum of weights, in rows; 0 where the sum is public.
+        gradient_noise: Standard deviation of the noise on each coordinate of a step's summed gradient (rows × clip).
+        weight_sum_noise: Standard deviation of the noise on the sum of weights, in rows; 0 where the sum is public.
     """
 
     gradient_noise: float
@@ -204,10 +204,10 @@ class RulePlan:
 
     Attributes:
         unit_noise: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
-        gradient: Standard deviation of the noise of a step's summed gradient over the bound.
-        count: Standard deviation of the noise on how many users are within the bound, less half of all; 0 where it is
+        gradient_noise: Standard deviation of the noise of a step's summed gradient over the bound.
+        count_noise: Standard deviation of the noise on how many users are within the bound, less half of all; 0 where it is
             not asked.
-        number: Standard deviation of the noise on the number of users; 0 where it is public.
+        num_users_noise: Standard deviation of the noise on the number of users; 0 where it is public.
     """
 
     unit_noise: float

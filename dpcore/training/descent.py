@@ -203,9 +203,9 @@ class RuleNoise:
     """Standard normal noise of several runs.
 
     Attributes:
-        gradient: Shape (steps, d, runs).
-        count: Shape (steps, runs).
-        number: Shape (runs,).
+        gradient_draws: Shape (steps, d, runs).
+        count_draws: Shape (steps, runs).
+        num_users_draws: Shape (runs,).
     """
 
     gradient_draws: FloatArray

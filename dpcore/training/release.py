@@ -203,11 +203,11 @@ class RuleGrid:
     """The sensitivities of a release by the rule, in integers.
 
     Attributes:
-        squared_gradient: Squared sensitivity of a step's summed gradient.
-        count: What a user within the bound adds to a count, and one beyond takes off; 0 where nobody is counted.
-        squared_counts: Squared sensitivity of a step's count.
-        number: What a user adds to the number of users; 0 where that is public.
-        total: Squared sensitivity of everything together.
+        squared_gradient_sensitivity: Squared sensitivity of a step's summed gradient.
+        count_unit: What a user within the bound adds to a count, and one beyond takes off; 0 where nobody is counted.
+        squared_count_sensitivity: Squared sensitivity of a step's count.
+        num_users_unit: What a user adds to the number of users; 0 where that is public.
+        squared_total_sensitivity: Squared sensitivity of everything together.
     """
 
     squared_gradient_sensitivity: int
@@ -403,7 +403,7 @@ class ReleaseRecord:
 
     Attributes:
         question: What it answers: digest of the rows, mechanism, method and bound.
-        names: Of the features, shape (num_features,).
+        raw_feature_names: Of the features, shape (num_features,).
         scaling: How features are brought to norm 1 before the model is applied.
         model: What was drawn.
         positive_meaning: What a score above 0 says of a row, as ``kind = cat``.

@@ -42,8 +42,8 @@ class PopulationSolution:
 
     Attributes:
         parameters: What was entered.
-        curve_columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
-        best_cap: Best tau_0 in a sample of n rows.
+        columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
+        best: Best tau_0 in a sample of n rows.
         num_capped_at_best: Expected number of users capped there.
         caps_by_epsilon: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
     """

@@ -33,8 +33,8 @@ class LearningSolution:
 
     Attributes:
         problem: The question on these data.
-        best_cap: The best whole cap.
-        near_optimal_caps: Smallest and largest cap within 5 % of the best bound.
+        choice: The best whole cap.
+        near_optimal: Smallest and largest cap within 5 % of the best bound.
         curve_columns: What the figures draw at whole caps, ascending, as columns of shape (points,);
             see `compute_curves`.
     """

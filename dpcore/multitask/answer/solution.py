@@ -89,7 +89,7 @@ class ExponentCurve:
 
     Attributes:
         exponents: mu, ascending from 0 to 1.
-        relative_totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
+        totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
         ratio_limits: Smallest and largest ratio of a task's bound to that at mu = 0, over all mu.
         weight_limits: Smallest and largest mean weight of a task in units of sqrt(beta), over all mu.
         uniform_allocation: The weights at mu = 0, which all is compared with, for a budget of 1.
@@ -157,9 +157,9 @@ class WeightComparison:
         tasks: Users and tasks.
         rule: The rule of the weights.
         allocation: The weights at the chosen mu.
-        best_sampling: Uniform sampling with the best number of tasks per user.
+        sampling: Uniform sampling with the best number of tasks per user.
         entered_sampling: With the person's number; None where none was entered.
-        exponent_curve: Over all mu.
+        curve: Over all mu.
     """
 
     tasks: Tasks

@@ -88,7 +88,7 @@ def log_ratio(
     laws = []
     for draw, counts in (one, other):
         problem = dataclasses.replace(draw.problem, neighbours=of)
-        far = problem.compute_distances(ContributionHistogram.from_counts(counts))
+        far = problem.distances(ContributionHistogram.from_counts(counts))
         laws.append(log_softmax(compute_logits(problem, far, np.array(problem.epsilon * factor))))
     return float(np.abs(laws[0] - laws[1]).max())
 
@@ -150,10 +150,7 @@ def test_replacing_a_user_takes_twice_the_sensitivity_of_a_cap() -> None:
     far = [
         np.abs(
             np.subtract(
-                *(
-                    draw.problem.compute_distances(ContributionHistogram.from_counts(side))
-                    for side in pair[:2]
-                )
+                *(draw.problem.distances(ContributionHistogram.from_counts(side)) for side in pair[:2])
             )
         ).max()
         for pair in pairs
@@ -198,7 +195,7 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
         problem = asked.problem(histogram)
         draw = request_learner_bound(asked, SETTING, histogram.num_rows, 0.1)
         cap = draw.problem.condition.best_bound(histogram)
-        far = draw.problem.compute_distances(histogram)
+        far = draw.problem.distances(histogram)
         assert draw.problem.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
         error = float(optimal_cap.compute_error_parts(problem, cap / histogram.num_rows).total)
         assert error <= 1.06 * optimal_cap.find_best_cap(problem).total
@@ -217,6 +214,8 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
             delta,
             Measure.BOUND,
             is_integer=True,
+            program=Program.OPENDP,
+            rounds_noise=False,
         )
         assert asked.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.

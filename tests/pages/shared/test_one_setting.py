@@ -152,7 +152,9 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             plan_parameters = PlanParameters(epsilon, lines=line, program=Program.PYTHON)
             planned = plan_answered(data_set, plan_parameters).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.compute_error(planned.bound), rel=1e-5)
-            assert planned.error == pytest.approx(squares.solution.compute_error(squares.solution.bound), rel=2e-3)
+            assert planned.error == pytest.approx(
+                squares.solution.compute_error(squares.solution.bound), rel=2e-3
+            )
 
 
 def test_all_pages_find_one_bound_for_one_quantile_or_learner():
