@@ -205,8 +205,8 @@ class RulePlan:
     Attributes:
         unit_noise: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
         gradient_noise: Standard deviation of the noise of a step's summed gradient over the bound.
-        count_noise: Standard deviation of the noise on how many users are within the bound, less half of all; 0 where it is
-            not asked.
+        count_noise: Standard deviation of the noise on how many users are within the bound, less half of all; 0 where
+            it is not asked.
         num_users_noise: Standard deviation of the noise on the number of users; 0 where it is public.
     """
 
