@@ -354,7 +354,7 @@ def main() -> None:
         if flags.starts:
             print_cold(chromium, {"Sweet Spot": our_app, "bare Streamlit, one chart": bare_app}, flags.starts)
         with our_app(Path(folder)) as url, bare_app(Path(folder)) as bare:
-            helpers.launcher.answers(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
+            helpers.launcher.is_answering(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
             print_drags(chromium, url, flags.pages)
             found = {}
             if flags.moves:

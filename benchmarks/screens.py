@@ -233,7 +233,7 @@ def main() -> None:
         chromium = playwright.chromium.launch(executable_path=path, args=browser_flags())
         app = None if flags.url else helpers.start_app(Path(folder) / "app.log")
         url = flags.url or (app.url if app else "")
-        helpers.launcher.answers(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
+        helpers.launcher.is_answering(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
         print(
             f"{'page':20s} {'words':>5s} {'figure':>7s} {'tabs':>4s} {'jumps: steps':>12s} {'tabs':>5s}  zoom"
         )

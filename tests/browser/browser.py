@@ -190,7 +190,7 @@ def start_app(
         process = subprocess.Popen(
             command(port),
             cwd=cwd,
-            env={**launcher.server_environment(), **environment},
+            env={**launcher.build_server_environment(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
