@@ -161,7 +161,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     # Nothing that may have been read off the values is in the address: the range is what every release states.
     assert set(parse_qs(urlsplit(page.url).query)) == {
         "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "target", "likeness", "upload",
-        "mechanism", "program",
+        "mechanism", "program", "clamp",
     }  # fmt: skip
     before, cap_before = plot(page), best_cap(page)
     move_epsilon(page, 5)

@@ -47,7 +47,7 @@ KINDS = (
     Kind("Mean", ("MAX_ROWS",), ("Lowest value L", "Highest value U")),
     Kind("Sum and count", ("MAX_ROWS",), picks="Rows"),
     Kind("Sum and count", ("LOW, HIGH",), picks="Values", public=("Highest total of one user", "20000")),
-    Kind("Quantile", ("THRESHOLD",), ("Lowest, L", "Highest, U")),
+    Kind("Quantile", ("MAX_ROWS",), ("Lowest, L", "Highest, U")),
     Kind("Per group", ("MAX_GROUPS", "MAX_ROWS"), groups=True),
     Kind("Learning under a bound", ("MAX_ROWS",), public=("Rows in all, about", "1000")),
 )
