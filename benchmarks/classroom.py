@@ -201,7 +201,9 @@ def main() -> None:
                 port = helpers.launcher.choose_port(21000 + number)
                 log = Path(folder) / f"{number}.log"
                 apps.append(helpers.start_app(log, port=port, SWEETSPOT_SERVED="1"))
-                helpers.launcher.is_answering(f"{apps[-1].url}/_stcore/script-health-check", helpers.START_LIMIT)
+                helpers.launcher.is_answering(
+                    f"{apps[-1].url}/_stcore/script-health-check", helpers.START_LIMIT
+                )
             held = Class(apps, given.people, given.moves)
             print(
                 f"{given.people} people on {len(apps)} servers, a move every {PAUSE:g} s each; {held.memory:.0f} MB"

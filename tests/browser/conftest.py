@@ -96,7 +96,9 @@ class Server:
 
     def warm(self) -> None:
         """As `make app` does: else a test that opens a page by its address meets a dialog "Page not found"."""
-        assert helpers.launcher.is_answering(f"{self.app.url}/_stcore/script-health-check", helpers.START_LIMIT)
+        assert helpers.launcher.is_answering(
+            f"{self.app.url}/_stcore/script-health-check", helpers.START_LIMIT
+        )
 
     def stop(self) -> None:
         """As if its computer went down."""

@@ -28,6 +28,7 @@ def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None
     before = button.bounding_box()
     for draws in (1, 2):
         button.click()
+        page.get_by_role("button", name="Spend ε").click()
         expect(page.locator(".st-key-private_chosen").get_by_text("exponential mechanism")).to_have_count(
             draws
         )
