@@ -242,7 +242,7 @@ def test_a_query_ends_with_the_program_that_was_killed(postgres):
 
 def test_the_code_that_the_page_shows_runs(postgres, events, capsys):
     address, name = postgres
-    engine = replace(counting.ENGINES["postgres"], address=address)
+    engine = replace(counting.ENGINES["postgres"], example_address=address)
     exec(counting.write_recipe(engine, QUESTIONS["distinct tasks"], name)[1], {})
     backend = counting.connect(address)
     counted = counting.count_table(
