@@ -138,7 +138,11 @@ def _count(command_options: argparse.Namespace) -> CountResult:
             raise refuse("an engine needs --table, the name of the table to count")
         table = open_table(connect(command_options.source[0]), command_options.table)
         max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
-        table_options = {"counts_copies": command_options.copies, "max_pairs": max_pairs, "progress": progress}
+        table_options = {
+            "counts_copies": command_options.copies,
+            "max_pairs": max_pairs,
+            "progress": progress,
+        }
         return count_table(table, roles, disclosure, name=command_options.table, **table_options)
     if command_options.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from functools import partial
+
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.common import wording
@@ -24,33 +27,19 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
     )
     problem = ranges.rows.problem
-    joint = yield section.Search(
+    joint = yield _search_joint(
         "range_search",
         (problem.epsilon, problem.relative_noise),
-        lambda progress, should_stop: value_range.best_joint(
-            problem, progress=progress, should_stop=should_stop
-        ),
+        partial(value_range.best_joint, problem),
         "Looking for the best range and bound",
-        is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-        num_kept=32,
-        seconds=0.3,
-        later_seconds=0.3,
-        is_light=True,
     )
     joint_users, users_problem = None, ranges.users_problem
     if users_problem is not None:
-        joint_users = yield section.Search(
+        joint_users = yield _search_joint(
             "users_range_search",
             (users_problem.unit_variance, users_problem.has_private_counts),
-            lambda progress, should_stop: users.find_best_choice(
-                users_problem, progress=progress, should_stop=should_stop
-            ),
+            partial(users.find_best_choice, users_problem),
             "Looking for the best range and bound for users",
-            is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
-            num_kept=32,
-            seconds=0.3,
-            later_seconds=0.3,
-            is_light=True,
         )
     if (
         joint_users is not None
@@ -75,6 +64,30 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Label(after="\n".join(f"- {sentence}" for sentence in sentences))
     yield section.Figures(
         (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
+    )
+
+
+def _search_joint(
+    key: str, question: Hashable, find_best: Callable[..., value_range.RangeChoice], progress_text: str
+) -> section.Search:
+    """Build the search for the best range and bound together, of clamped rows or of clamped users.
+
+    Args:
+        key: Key of its result.
+        question: What the result depends on beside the data.
+        find_best: Finds it, with the keywords ``progress`` and ``should_stop``.
+        progress_text: What is said beside the progress.
+    """
+    return section.Search(
+        key,
+        question,
+        lambda progress, should_stop: find_best(progress=progress, should_stop=should_stop),
+        progress_text,
+        is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
+        num_kept=32,
+        seconds=0.3,
+        later_seconds=0.3,
+        is_light=True,
     )
 
 
