@@ -165,6 +165,9 @@ def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.Monke
     check(at.button(key="mean.range_search_stop").click().run())
     at = finish(at, "mean.range_search")
     assert "Best range and bound" in shown_texts(at)
+    # The search for users is held, too; left so, it would keep the searches of other tests waiting.
+    at.session_state["mean.users_range_search"].stop()
+    finish(at, "mean.users_range_search")
 
 
 def test_users_stand_beside_rows_in_table_and_figure_and_their_best_range_is_better():
