@@ -29,9 +29,11 @@ class _RepeatedQuery:
     """A query of a context that releases as often as it is asked to; the context would refuse the second release."""
 
     def __init__(self, query: LazyFrameQuery, lines: Any) -> None:
+        """Resolve the query; ``lines`` are the rows that it releases."""
         self._measurement, self._lines = query.resolve(), lines
 
     def release(self) -> Any:
+        """Return one more release of the query."""
         return self._measurement(self._lines)
 
 
@@ -63,7 +65,7 @@ class ProgramDraws:
         self.summary: list[dict[str, Any]] = []
         self._releases: list[list[float]] = []
         exec(_compile(statements[:first_sample]), self.names)
-        self.names["report"] = lambda released, *_: self._releases.append(_list_numbers(released))
+        self.names["report"] = lambda release, *_: self._releases.append(_list_numbers(release))
         if isinstance(query := self.names.get("query"), LazyFrameQuery):
             self.summary = query.summarize().to_dicts()
             lines = self.names.get("lines", self.names["events"])
@@ -103,14 +105,15 @@ def run_whole(program_text: str, groups: Sequence[str] = ()) -> FloatArray:
 
 
 def _compile(statements: list[ast.stmt]) -> CodeType:
+    """Compile statements of the program."""
     return compile(ast.Module(statements, []), "program", "exec")
 
 
-def _list_numbers(released: Any) -> list[float]:
+def _list_numbers(release: Any) -> list[float]:
     """List the released numbers, those of groups in the order of the groups."""
-    if isinstance(released, dict):
-        return [float(released[key]) for key in sorted(released)]
-    return [float(released)]
+    if isinstance(release, dict):
+        return [float(release[key]) for key in sorted(release)]
+    return [float(release)]
 
 
 @contextlib.contextmanager
@@ -120,6 +123,7 @@ def _scales_kept() -> Iterator[None]:
     scales: dict[tuple[float, float], float] = {}
 
     def search_once(make: Any, d_in: float, d_out: float) -> float:
+        """Search a scale, or return the one found before."""
         if (d_in, d_out) not in scales:
             scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out)
         return scales[d_in, d_out]
