@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
 from dpcore.common import wording
@@ -65,7 +65,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     if min(amounts.size, groups.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
-        items = [Cells("error", groups, amounts, errors, best_error, contour=contour)]
+        items = [Cells("error", groups, amounts, errors, best_error, named_contour=contour)]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
@@ -75,7 +75,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         items = [Curve("Error of the pair", bounds, columns["error"], Style.TOTAL)]
         for name, column in PART_COLUMNS.items():
             if column in columns:
-                items.append(Curve(name, bounds, columns[column], STYLES[name]))
+                items.append(Curve(name, bounds, columns[column], PART_STYLES[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in marked_pairs:
@@ -281,15 +281,15 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
     first, second = (amounts_bound, groups_bound) if is_swapped else (groups_bound, amounts_bound)
     return Handle(
         first.name,
-        first.values,
+        first.bounds,
         columns["error"],
         first.initial_value,
-        first.field,
+        first.field_name,
         first.is_integer,
-        parts=error_parts,
-        users=_sample_users(solution, is_swapped),
+        error_parts=error_parts,
+        user_bars=_sample_users(solution, is_swapped),
         dots=_build_dots(solution, columns["error"], error_parts),
-        second=second,
+        second_bound=second,
     )
 
 
@@ -313,7 +313,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, error_parts: Mapping
         error_parts.get(SAMPLING, errors),
         draw_normal(noise),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
-        unit_name="groups" if error_parts else "errors of this size",
+        dots_name="groups" if error_parts else "errors of this size",
     )
 
 
