@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import opendp.prelude as dp
 import polars as pl
+from opendp.accuracy import summarize_polars_measurement
 from opendp.extras.polars import LazyFrameQuery
 
 from dpcore.contributions import FloatArray
@@ -33,15 +34,17 @@ class _RepeatedQuery:
     """
 
     def __init__(self, query: LazyFrameQuery, lines: Any) -> None:
-        self._measurement, self._lines = query.resolve(), lines
+        """Resolve the query; ``lines`` are the rows that it releases."""
+        self.measurement, self._lines = query.resolve(), lines
         self._plan: pl.LazyFrame | None = None
         dp.enable_features("honest-but-curious")
         with contextlib.suppress(dp.OpenDPException):
-            self._plan = self._measurement(lines).lazy()
+            self._plan = self.measurement(lines).lazy()
         dp.disable_features("honest-but-curious")
 
     def release(self) -> Any:
-        return self._measurement(self._lines) if self._plan is None else self._plan
+        """Return one more release of the query."""
+        return self.measurement(self._lines) if self._plan is None else self._plan
 
 
 class ProgramDraws:
@@ -72,11 +75,12 @@ class ProgramDraws:
         self.summary: list[dict[str, Any]] = []
         self._releases: list[list[float]] = []
         exec(_compile(statements[:first_sample]), self.names)
-        self.names["report"] = lambda released, *_: self._releases.append(_list_numbers(released))
+        self.names["report"] = lambda release, *_: self._releases.append(_list_numbers(release))
         if isinstance(query := self.names.get("query"), LazyFrameQuery):
-            self.summary = query.summarize().to_dicts()
             lines = self.names.get("lines", self.names["events"])
-            self.names["query"] = _RepeatedQuery(query, lines.collect().lazy())
+            self.names["query"] = repeated_query = _RepeatedQuery(query, lines.collect().lazy())
+            # What `query.summarize()` gives, which would search for the scale again.
+            self.summary = summarize_polars_measurement(repeated_query.measurement).to_dicts()
         self._sample_rows = _compile(statements[first_sample:first_draw])
         self._draw_noise = _compile(statements[first_draw:])
 
@@ -112,14 +116,15 @@ def run_whole(program_text: str, groups: Sequence[str] = ()) -> FloatArray:
 
 
 def _compile(statements: list[ast.stmt]) -> CodeType:
+    """Compile statements of the program."""
     return compile(ast.Module(statements, []), "program", "exec")
 
 
-def _list_numbers(released: Any) -> list[float]:
+def _list_numbers(release: Any) -> list[float]:
     """List the released numbers, those of groups in the order of the groups."""
-    if isinstance(released, dict):
-        return [float(released[key]) for key in sorted(released)]
-    return [float(released)]
+    if isinstance(release, dict):
+        return [float(release[key]) for key in sorted(release)]
+    return [float(release)]
 
 
 @contextlib.contextmanager
@@ -129,6 +134,7 @@ def _scales_kept() -> Iterator[None]:
     scales: dict[tuple[float, float], float] = {}
 
     def search_once(make: Any, d_in: float, d_out: float) -> float:
+        """Search a scale, or return the one found before."""
         if (d_in, d_out) not in scales:
             scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out)
         return scales[d_in, d_out]
