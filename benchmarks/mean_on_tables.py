@@ -40,7 +40,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.mean.parameters import ASSUMED_SHARE
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST_ROWS = 70_000
+MAX_TABLE_ROWS = 70_000
 RELEASES, PRINTS = "released = query.release().collect()\n", "print(mean)"
 """Where the program spends its epsilon, and the line that prints what it found."""
 WIDE = 2.576
@@ -58,47 +58,48 @@ class Table:
 
     @property
     def truth(self) -> float:
-        """The mean of its rows as they are, which is what a release is held against."""
+        """Return the mean of the rows as they are, which is what a release is held against."""
         return float(self.rows["value"].mean())
 
 
-def tables() -> Iterator[Table]:
-    """The samples, and what lies in the folder of the environment."""
-    yield _table(
+def read_tables() -> Iterator[Table]:
+    """Yield the samples, and what lies in the folder of the environment."""
+    yield _build_table(
         "shop_events", pd.read_csv(ROOT / "sample_data/shop_events.csv"), "user_id", "amount", 0, 100
     )
     tickets = pd.read_csv(ROOT / "sample_data/support_tickets.csv")
-    yield _table("support_tickets, hours", tickets, "customer", "hours_waited", 0, 48)
+    yield _build_table("support_tickets, hours", tickets, "customer", "hours_waited", 0, 48)
     folder = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "/nowhere"))
     if (path := folder / "online_retail.parquet").exists():
         retail = pd.read_parquet(path)
         retail = retail[retail["CustomerID"].notna() & (retail["Quantity"] > 0)]
-        spent = retail.assign(spent=retail["Quantity"] * retail["UnitPrice"])
-        bought = spent.groupby(["CustomerID", "InvoiceNo"], as_index=False)["spent"].sum()
-        yield _table("Online Retail, purchases", bought, "CustomerID", "spent", 0, 5000)
-        yield _table("Online Retail, lines", spent, "CustomerID", "spent", 0, 100)
+        amounts = retail.assign(spent=retail["Quantity"] * retail["UnitPrice"])
+        purchases = amounts.groupby(["CustomerID", "InvoiceNo"], as_index=False)["spent"].sum()
+        yield _build_table("Online Retail, purchases", purchases, "CustomerID", "spent", 0, 5000)
+        yield _build_table("Online Retail, lines", amounts, "CustomerID", "spent", 0, 100)
     if (path := folder / "CDNOW_master.txt").exists():
         cdnow = pd.read_csv(path, sep=r"\s+", header=None, names=["user", "date", "number", "dollars"])
         # A line of names may stand above.
         cdnow = cdnow.assign(dollars=pd.to_numeric(cdnow["dollars"], errors="coerce")).dropna()
-        yield _table("CDNOW, dollars", cdnow, "user", "dollars", 0, 500)
+        yield _build_table("CDNOW, dollars", cdnow, "user", "dollars", 0, 500)
     if (path := folder / "ml1m_user_movie_rating.csv").exists():
-        yield _table("MovieLens 1M, ratings", pd.read_csv(path), "user", "rating", 1, 5)
+        yield _build_table("MovieLens 1M, ratings", pd.read_csv(path), "user", "rating", 1, 5)
 
 
-def _table(name: str, rows: pd.DataFrame, user: str, value: str, lower: float, upper: float) -> Table:
-    whole = pd.DataFrame({"user": rows[user].astype(str), "value": rows[value].astype(float)})
-    if len(whole) > MOST_ROWS:
-        sizes = whole["user"].value_counts(sort=False)
+def _build_table(name: str, rows: pd.DataFrame, user: str, value: str, lower: float, upper: float) -> Table:
+    """Build a table of some columns; of more than `MAX_TABLE_ROWS` rows, those of some users."""
+    table_rows = pd.DataFrame({"user": rows[user].astype(str), "value": rows[value].astype(float)})
+    if len(table_rows) > MAX_TABLE_ROWS:
+        sizes = table_rows["user"].value_counts(sort=False)
         users = np.random.default_rng(1).permutation(sizes.index.to_numpy())
-        some = users[np.cumsum(sizes.loc[users].to_numpy()) <= MOST_ROWS]
-        whole = whole[whole["user"].isin(set(some))].reset_index(drop=True)
-        name += f" (of {some.size:,} users)"
-    return Table(name, whole, lower, upper)
+        kept_users = users[np.cumsum(sizes.loc[users].to_numpy()) <= MAX_TABLE_ROWS]
+        table_rows = table_rows[table_rows["user"].isin(set(kept_users))].reset_index(drop=True)
+        name += f" (of {kept_users.size:,} users)"
+    return Table(name, table_rows, lower, upper)
 
 
-def released(program: str, rows: pd.DataFrame, calls: int) -> np.ndarray:
-    """What so many calls of a program's release found, in a folder that holds its file.
+def run_program(program: str, rows: pd.DataFrame, calls: int) -> np.ndarray:
+    """Return what so many calls of a program's release found, shape (calls,); run in a folder that holds its file.
 
     OpenDP looks for the scale of the noise at every release, which takes 0.3 s: here it is found once, by the program's
     own query, and that measurement is called as often as is asked for.
@@ -106,8 +107,8 @@ def released(program: str, rows: pd.DataFrame, calls: int) -> np.ndarray:
     head, releases, tail = program.partition(RELEASES)
     if not releases or PRINTS not in tail:
         raise SystemExit("The program is not written as this benchmark expects.")
-    rest = compile(tail.replace(PRINTS, ""), "rest", "exec")
-    found = np.empty(calls)
+    loop_code = compile(tail.replace(PRINTS, ""), "rest", "exec")
+    means = np.empty(calls)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         rows.to_parquet("data.parquet")
         names: dict[str, Any] = {}
@@ -115,16 +116,17 @@ def released(program: str, rows: pd.DataFrame, calls: int) -> np.ndarray:
         measurement, lines = names["query"].resolve(), names["lines"].collect().lazy()
         for call in range(calls):
             names["released"] = measurement(lines).collect()
-            exec(rest, names)
-            found[call] = names["mean"]
-    return found
+            exec(loop_code, names)
+            means[call] = names["mean"]
+    return means
 
 
 def main() -> None:
+    """Print the promised and the measured error of every table and epsilon."""
     parser = argparse.ArgumentParser(description="The error that Mean promises, beside that of its program.")
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.3, 1.0, 3.0])
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     line = "{:38} {:>7} {:>5} {:>5} {:>7} {:>9} {:>9} {:>17} {:>6} {:>15} {:>8}"
     print(
         line.format(
@@ -132,36 +134,39 @@ def main() -> None:
             "counts only", "of exact",
         )
     )  # fmt: skip
-    outside, began = [], time.perf_counter()
-    for table in tables():
+    promises_outside, began = [], time.perf_counter()
+    for table in read_tables():
         sizes = ContributionHistogram.from_counts(table.rows["user"].value_counts().to_numpy())
-        for epsilon in asked.epsilons:
+        for epsilon in arguments.epsilons:
             answer = ss.mean_bound(
                 table.rows, user="user", value="value", epsilon=epsilon,
                 lower=table.lower, upper=table.upper, disclosure="public",
             )  # fmt: skip
             promised = float(answer.error)
-            off = released(answer.code("opendp"), table.rows, asked.calls) - table.truth
-            squares = off**2
-            middle, wide = squares.mean(), WIDE * squares.std(ddof=1) / math.sqrt(asked.calls)
-            low, high = math.sqrt(max(middle - wide, 0.0)), math.sqrt(middle + wide)
-            measured = math.sqrt(middle)
+            errors = run_program(answer.code("opendp"), table.rows, arguments.calls) - table.truth
+            squares = errors**2
+            mean_square, half_width = squares.mean(), WIDE * squares.std(ddof=1) / math.sqrt(arguments.calls)
+            low, high = math.sqrt(max(mean_square - half_width, 0.0)), math.sqrt(mean_square + half_width)
+            measured = math.sqrt(mean_square)
             if not low <= promised <= high:
-                outside.append((table.name, epsilon))
+                promises_outside.append((table.name, epsilon))
             values, rho = answer.solution.problem, answer.solution.values.share.estimate
             counts = replace(values, table=None, user_share=ASSUMED_SHARE)
             bound = mean.best_cap(counts).max_contributions
-            said = math.sqrt(float(mean.capped_error(counts, bound).variance))
+            counts_only_error = math.sqrt(float(mean.capped_error(counts, bound).variance))
             exact = math.sqrt(float(mean.capped_error(values, bound).variance))
             print(
                 line.format(
                     table.name, f"{sizes.num_rows:,}", f"{rho:.2f}", f"{epsilon:g}", str(answer.bound),
                     f"{promised:.4g}", f"{measured:.4g}", f"{low:.4g} to {high:.4g}",
-                    f"{promised / measured:.3f}", f"{bound}: {said:.4g}", f"{said / exact:.2f}",
+                    f"{promised / measured:.3f}", f"{bound}: {counts_only_error:.4g}",
+                    f"{counts_only_error / exact:.2f}",
                 ),
                 flush=True,
             )  # fmt: skip
-    print(f"{time.perf_counter() - began:.0f} s. Promises outside of their interval: {outside or 'none'}")
+    print(
+        f"{time.perf_counter() - began:.0f} s. Promises outside of their interval: {promises_outside or 'none'}"
+    )
 
 
 if __name__ == "__main__":

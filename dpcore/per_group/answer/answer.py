@@ -167,14 +167,14 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
             f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that budget."
         )
     return Methods(
-        guarantee=f"{guarantee_sentence} {groups_sentence}",
-        sentences=bounding_text,
-        public_sentences=f"What one user contributes to all groups was bounded, and "
+        guarantee_text=f"{guarantee_sentence} {groups_sentence}",
+        procedure=bounding_text,
+        public_procedure=f"What one user contributes to all groups was bounded, and "
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
         empty_sentence="" if bounding_text else no_release,
-        rule=rule,
+        rule_sentence=rule,
     )
 
 
@@ -418,7 +418,7 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
         lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
         "Looking for the best pair",
         is_heavy=num_pairs >= MIN_HEAVY_PAIRS,
-        progress_text_at={Stage.EARLIER: "The answer for the settings before"},
+        progress_texts_by_stage={Stage.EARLIER: "The answer for the settings before"},
     )
     return search_result
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
 from dpcore.common import wording
@@ -65,7 +65,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     if min(amounts.size, groups.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
-        items = [Cells("error", groups, amounts, errors, best_error, contour=contour)]
+        items = [Cells("error", groups, amounts, errors, best_error, named_contour=contour)]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
@@ -75,7 +75,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         items = [Curve("Error of the pair", bound_values, columns["error"], Style.TOTAL)]
         for name, column in PART_COLUMNS.items():
             if column in columns:
-                items.append(Curve(name, bound_values, columns[column], STYLES[name]))
+                items.append(Curve(name, bound_values, columns[column], PART_STYLES[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in marked_pairs:
@@ -283,15 +283,15 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
     first_bound, second_bound = (amounts_bound, groups_bound) if is_swapped else (groups_bound, amounts_bound)
     return Handle(
         first_bound.name,
-        first_bound.values,
+        first_bound.bounds,
         columns["error"],
         first_bound.initial_value,
-        first_bound.field,
+        first_bound.field_name,
         first_bound.is_integer,
-        parts=errors_by_part,
-        users=_sample_users(solution, is_swapped),
+        error_parts=errors_by_part,
+        user_bars=_sample_users(solution, is_swapped),
         dots=_build_dots(solution, columns["error"], errors_by_part),
-        second=second_bound,
+        second_bound=second_bound,
     )
 
 
@@ -300,7 +300,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
 
     Its bias, its sampling and its noise are the roots of their mean squares over the groups, so that the dots' mean
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
-    without known error_parts, as that of a ratio, is drawn as one normal variable of its size.
+    without known parts, as that of a ratio, is drawn as one normal variable of its size.
     """
     error_unit, noise_kind = _name_error_unit(solution.parameters), solution.parameters.noise.kind
     # The mean magnitude of noise of standard deviation 1.
@@ -315,7 +315,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
         errors_by_part.get(SAMPLING, errors),
         draw_normal(noise_kind),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
-        unit_name="groups" if errors_by_part else "errors of this size",
+        dots_name="groups" if errors_by_part else "errors of this size",
     )
 
 
