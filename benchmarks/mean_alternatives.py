@@ -369,13 +369,13 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.3, 1.0, 3.0])
     parser.add_argument("--groups", action="store_true")
     arguments = parser.parse_args()
-    mean_on_tables.MOST_ROWS = held_out.MAX_ROWS
+    mean_on_tables.MAX_TABLE_ROWS = held_out.MAX_ROWS
     names = ("rows, best", "users, best", "constant")
     if not arguments.groups:
         names = ("users, best", "Huber", "two stages", "trimmed", "over users")
     print(f"{'table':30} {'eps':>5} " + " ".join(f"{name:>14}" for name in names))
     logs_by_epsilon: dict[float, list[FloatArray]] = {epsilon: [] for epsilon in arguments.epsilons}
-    for table in list_group_tables() if arguments.groups else mean_on_tables.tables():
+    for table in list_group_tables() if arguments.groups else mean_on_tables.read_tables():
         values = None if isinstance(table, GroupTable) else held_out.read_values(table)
         for epsilon in arguments.epsilons:
             ratios = [

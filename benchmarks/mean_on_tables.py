@@ -46,7 +46,7 @@ from dpcore.private_choice.private_range import RangeProblem
 from dpcore.reply import Reply
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST_ROWS = 70_000
+MAX_TABLE_ROWS = 70_000
 SHARE_FOR_CHOICE = 0.3
 OF_TABLE: Mapping[str, Any] = {"target": "table", "variance_source": "values", "likeness": "values"}
 WIDE = 2.576
@@ -64,43 +64,44 @@ class Table:
 
     @property
     def truth(self) -> float:
-        """The mean of its rows as they are, which is what a release is held against."""
+        """Return the mean of the rows as they are, which is what a release is held against."""
         return float(self.rows["value"].mean())
 
 
-def tables() -> Iterator[Table]:
-    """The samples, and what lies in the folder of the environment."""
-    yield _table(
+def read_tables() -> Iterator[Table]:
+    """Yield the samples, and what lies in the folder of the environment."""
+    yield _build_table(
         "shop_events", pd.read_csv(ROOT / "sample_data/shop_events.csv"), "user_id", "amount", 0, 100
     )
     tickets = pd.read_csv(ROOT / "sample_data/support_tickets.csv")
-    yield _table("support_tickets, hours", tickets, "customer", "hours_waited", 0, 48)
+    yield _build_table("support_tickets, hours", tickets, "customer", "hours_waited", 0, 48)
     folder = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "/nowhere"))
     if (path := folder / "online_retail.parquet").exists():
         retail = pd.read_parquet(path)
         retail = retail[retail["CustomerID"].notna() & (retail["Quantity"] > 0)]
-        spent = retail.assign(spent=retail["Quantity"] * retail["UnitPrice"])
-        bought = spent.groupby(["CustomerID", "InvoiceNo"], as_index=False)["spent"].sum()
-        yield _table("Online Retail, purchases", bought, "CustomerID", "spent", 0, 5000)
-        yield _table("Online Retail, lines", spent, "CustomerID", "spent", 0, 100)
+        amounts = retail.assign(spent=retail["Quantity"] * retail["UnitPrice"])
+        purchases = amounts.groupby(["CustomerID", "InvoiceNo"], as_index=False)["spent"].sum()
+        yield _build_table("Online Retail, purchases", purchases, "CustomerID", "spent", 0, 5000)
+        yield _build_table("Online Retail, lines", amounts, "CustomerID", "spent", 0, 100)
     if (path := folder / "CDNOW_master.txt").exists():
         cdnow = pd.read_csv(path, sep=r"\s+", header=None, names=["user", "date", "number", "dollars"])
         # A line of names may stand above.
         cdnow = cdnow.assign(dollars=pd.to_numeric(cdnow["dollars"], errors="coerce")).dropna()
-        yield _table("CDNOW, dollars", cdnow, "user", "dollars", 0, 500)
+        yield _build_table("CDNOW, dollars", cdnow, "user", "dollars", 0, 500)
     if (path := folder / "ml1m_user_movie_rating.csv").exists():
-        yield _table("MovieLens 1M, ratings", pd.read_csv(path), "user", "rating", 1, 5)
+        yield _build_table("MovieLens 1M, ratings", pd.read_csv(path), "user", "rating", 1, 5)
 
 
-def _table(name: str, rows: pd.DataFrame, user: str, value: str, lower: float, upper: float) -> Table:
-    whole = pd.DataFrame({"user": rows[user].astype(str), "value": rows[value].astype(float)})
-    if len(whole) > MOST_ROWS:
-        sizes = whole["user"].value_counts(sort=False)
+def _build_table(name: str, rows: pd.DataFrame, user: str, value: str, lower: float, upper: float) -> Table:
+    """Build a table of some columns; of more than `MAX_TABLE_ROWS` rows, those of some users."""
+    table_rows = pd.DataFrame({"user": rows[user].astype(str), "value": rows[value].astype(float)})
+    if len(table_rows) > MAX_TABLE_ROWS:
+        sizes = table_rows["user"].value_counts(sort=False)
         users = np.random.default_rng(1).permutation(sizes.index.to_numpy())
-        some = users[np.cumsum(sizes.loc[users].to_numpy()) <= MOST_ROWS]
-        whole = whole[whole["user"].isin(set(some))].reset_index(drop=True)
-        name += f" (of {some.size:,} users)"
-    return Table(name, whole, lower, upper)
+        kept_users = users[np.cumsum(sizes.loc[users].to_numpy()) <= MAX_TABLE_ROWS]
+        table_rows = table_rows[table_rows["user"].isin(set(kept_users))].reset_index(drop=True)
+        name += f" (of {kept_users.size:,} users)"
+    return Table(name, table_rows, lower, upper)
 
 
 def draw_means(program_text: str, rows: pd.DataFrame, num_draws: int) -> FloatArray:
@@ -165,7 +166,7 @@ def main() -> None:
         )
     )  # fmt: skip
     outside, start = [], time.perf_counter()
-    for table in tables():
+    for table in read_tables():
         for epsilon in arguments.epsilons:
             for clamp in arguments.clamps:
                 known = ask_mean(table, epsilon, clamp, table.lower, table.upper)
