@@ -89,7 +89,7 @@ def misses(
     mu = problem.value_mean
     assert mu is not None
     deviations, weight = _deviations(problem, mu, bound, capped, runs, generator)
-    shift = 0.0 if problem.table is None else problem.table.clamping
+    shift = 0.0 if problem.table_values is None else problem.table_values.clamping_shift
     released = _released(problem, bound, mu * weight + deviations, weight, generator)
     return np.asarray(np.clip(released, 0.0, problem.value_bound) - mu + shift)
 
@@ -126,9 +126,9 @@ def _deviations_of_model(
     grows = Growth() if capped else growth(problem, bound)
     weight = float(grows.scaled_weights(bound, sizes) @ users)
     middle = mu + float(error.shift)
-    if problem.table is not None:
+    if problem.table_values is not None:
         # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.
-        middle -= problem.table.clamping
+        middle -= problem.table_values.clamping_shift
     drawn = generator.normal(middle, math.sqrt(float(error.sampling_variance)), runs)
     return (np.clip(drawn, 0.0, problem.value_bound) - mu) * weight, weight
 

@@ -148,7 +148,7 @@ def main() -> None:
             measured = math.sqrt(middle)
             if not low <= promised <= high:
                 outside.append((table.name, epsilon))
-            values, rho = answer.solution.problem, answer.solution.values.share.estimate
+            values, rho = answer.solution.problem, answer.solution.value_summary.user_share.estimate
             counts = replace(values, table=None, user_share=ASSUMED_SHARE)
             bound = mean.best_cap(counts).max_contributions
             said = math.sqrt(float(mean.capped_error(counts, bound).variance))
