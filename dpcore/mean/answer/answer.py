@@ -91,7 +91,7 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how much one row counts against its user's size."""
-    yield section.Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
+    yield section.Figures((answer.plots["mean-weights"](),), controlled_axes="y", axes_with_main_limits="x")
 
 
 def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -101,7 +101,7 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
         yield NO_VALUES
         return
     yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, value_summary))
-    yield section.Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
+    yield section.Figures((answer.plots["mean-shift"](),), controlled_axes="y", axes_with_main_limits="x")
     yield section.Label()
 
 
@@ -405,12 +405,12 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
-        guarantee=write_guarantee("The mean was released", *budget),
-        sentences=f"At most {rows_text} of each user, drawn at random, {verb} kept. {release_text} The expected "
+        guarantee_text=write_guarantee("The mean was released", *budget),
+        procedure=f"At most {rows_text} of each user, drawn at random, {verb} kept. {release_text} The expected "
         f"{error_name} of the released mean is {error_text} in the unit of the values, noise included{approximately}.",
-        public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {release_text}",
+        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {release_text}",
         disclosure=dataset.provenance,
-        rule="The bound on rows per user minimises the expected squared error of the released mean"
+        rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"
         f"{_describe_rule(solution)}.",
     )
 

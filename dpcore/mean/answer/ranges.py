@@ -60,7 +60,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         label = f"Clamp users, L = {wording.entered(low)}, U = {wording.entered(high)}"
         yield section.Proposal(label, "straighten", {"clamp": Clamp.USERS, "lower": low, "upper": high})
     sentences = plots.describe_ranges(ranges, joint_choice, users_choice)
-    yield section.Label(after="\n".join(f"- {sentence}" for sentence in sentences))
+    yield section.Label(preceding_text="\n".join(f"- {sentence}" for sentence in sentences))
     yield section.Figures(
         (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
     )
@@ -87,8 +87,8 @@ def _search_joint(
         progress_text,
         is_complete=lambda choice: choice.certificate.proves(threshold_search.TOLERANCE * 1.05),
         num_kept=32,
-        seconds=0.3,
-        later_seconds=0.3,
+        first_wait_seconds=0.3,
+        later_wait_seconds=0.3,
         is_light=True,
     )
 
