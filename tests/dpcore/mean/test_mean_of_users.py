@@ -130,9 +130,9 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     document = json.loads(users.answer.write_choice())
     assert document["question"]["clamp"] == "users"
     assert document["answer"]["standard_error"] == pytest.approx(users.error)
-    assert "was clamped to ±" in users.answer.methods.sentences
+    assert "was clamped to ±" in users.answer.methods.procedure
     assert not any(
-        character.isdigit() for character in users.answer.methods.public_sentences.partition("from")[0]
+        character.isdigit() for character in users.answer.methods.public_procedure.partition("from")[0]
     )
     ((_, choice),) = users.answer.code.forms
     assert choice.clamps_users

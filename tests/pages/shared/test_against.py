@@ -100,7 +100,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         module = compare_tab.import_answer_module(name)
         key = against.build_cache_key(one, module.NOT_COMPARED)
         assert key == against.build_cache_key(other, module.NOT_COMPARED)
-        best = module.against_epsilon(DATA, key).compute_best(0.7)
+        best = module.against_epsilon(DATA, key).compute_best_bound_and_error(0.7)
         assert compare_bounds(name, **changes).compute_best_bound_and_error(0.7) == best
 
 
@@ -175,7 +175,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
-        bound, error = comparison.compute_best(epsilon)
+        bound, error = comparison.compute_best_bound_and_error(epsilon)
         trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
         assert bound == weights.best_smooth(rows.histogram, trade_off).bound
         assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
