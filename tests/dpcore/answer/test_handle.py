@@ -203,7 +203,11 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
         assert not figure_handle.error_parts
         return
     parts = compute_error_parts(problem, int(groups[position]), float(amounts[position]))
-    expected = {"bias": parts.clipping + parts.omission, "sampling": parts.sampling, "noise": parts.noise}
+    expected = {
+        "bias": parts.clipping_part + parts.omission_part,
+        "sampling": parts.sampling_part,
+        "noise": parts.noise_part,
+    }
     for name, part in expected.items():
         assert float(np.asarray(plot.columns[name])[position]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2
