@@ -132,7 +132,7 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     assert document["answer"]["standard_error"] == pytest.approx(users.error)
     assert "was clamped to ±" in users.answer.methods.procedure
     assert not any(
-        character.isdigit() for character in users.answer.methods.public_sentences.partition("from")[0]
+        character.isdigit() for character in users.answer.methods.public_procedure.partition("from")[0]
     )
     ((_, choice),) = users.answer.code.forms
     assert choice.clamps_users
@@ -151,7 +151,7 @@ def test_a_bound_of_ones_own_stands_on_the_curve_and_the_handle_on_it() -> None:
     )
     assert mark.y > answer.numbers[1].value
     assert f"error {mark.y:.3g}" in answer.facts["Your own bound, 3 rows"]
-    squares = [np.asarray(part) ** 2 for part in plot.handle.parts.values()]
+    squares = [np.asarray(part) ** 2 for part in plot.handle.error_parts.values()]
     np.testing.assert_allclose(np.sqrt(sum(squares)), plot.handle.errors)
 
 
