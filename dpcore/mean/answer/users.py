@@ -281,7 +281,10 @@ def plot_user_errors(
         Axis("error", UNIT, axis_limits),
         (
             Curve("Users clamped", bounds, users_errors, Style.TOTAL),
-            *(Curve(part, bounds, part_errors, PART_STYLES[part]) for part, part_errors in errors_by_part.items()),
+            *(
+                Curve(part, bounds, part_errors, PART_STYLES[part])
+                for part, part_errors in errors_by_part.items()
+            ),
             Curve("Rows clamped", bounds, rows_errors, Style.SMOOTH),
             *marks,
         ),
