@@ -100,7 +100,7 @@ def errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
         "RMSE over all items, then from the rarest fifth to the most rated, with standard errors"
     )
     for at, epsilon in enumerate(study.epsilons):
-        for place, kind in enumerate(study.models):
+        for place, kind in enumerate(study.model_kinds):
             if at and not kind.is_private:
                 continue
             print(f"  ε = {epsilon:<4g} {kind.value:<28}" + _row(result.rmse[place, at]))
@@ -202,13 +202,13 @@ def _implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, An
     shared, of_items = (first.T @ first)[above, right], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
     into = LeastSquaresSums.build_zeros(ratings.num_items, first.shape[1], np.float32)
-    for block in ratings.blocks(choose_block_size(first.shape[1])):
-        weights = ratings.values[block.ratings]
+    for block in ratings.iterate_blocks(choose_block_size(first.shape[1])):
+        weights = ratings.values[block.rating_slice]
         matrices, vectors = block.build_matrix(weights - 1.0) @ of_items, block.build_matrix(weights) @ first
         users[block.users] = solve_rows(LeastSquaresSums(matrices + shared, vectors), ridge)
         into.add(block, users[block.users], weights - 1.0, weights)
     shared = (users.T @ users)[above, right]
-    return users, solve_rows(LeastSquaresSums(into.matrices + shared, into.vectors), ridge)
+    return users, solve_rows(LeastSquaresSums(into.matrices + shared, into.label_sums), ridge)
 
 
 def _implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:
@@ -234,12 +234,12 @@ def table_over_epsilon() -> bool:
         Whether the answer is never more than one standard error of their difference behind the best model.
     """
     page = FactorisationParameters(1.0)
-    asked = replace(page.study, epsilons=TABLE_EPSILONS, with_recall=False)
+    asked = replace(page.study, epsilons=TABLE_EPSILONS, measures_recall=False)
     given = {
         "Generated, the page's defaults": (page.population.draw(np.random.default_rng(page.data_seed)), asked)
     }
     if (real := movielens()) is not None:
-        given["MovieLens 1M"] = (real, replace(asked, limits=RatingRange(1.0, 5.0)))
+        given["MovieLens 1M"] = (real, replace(asked, rating_range=RatingRange(1.0, 5.0)))
     print(
         f"RMSE over {TABLE_SEEDS} paired seeds, ± one standard error; delta {asked.delta:g}, add or remove a user. "
         "Each seed splits\nevery user's ratings anew. The answer is what the page says after a training of its own, "
@@ -253,11 +253,11 @@ def table_over_epsilon() -> bool:
         result = run(ratings, replace(study, repeats=TABLE_SEEDS, seed=TABLE_SEED))
         plain = ", ".join(
             f"{kind.value} {result.list_runs(kind)[0, :, 0].mean():.4f}"
-            for kind in study.models
+            for kind in study.model_kinds
             if not kind.is_private
         )
         print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain}")
-        private = [kind for kind in study.models if kind.is_private]
+        private = [kind for kind in study.model_kinds if kind.is_private]
         print(f"{'epsilon':>8}" + "".join(f"{kind.value:>34}" for kind in private) + "  answer")
         for at, epsilon in enumerate(study.epsilons):
             found = {kind: result.list_runs(kind)[at, :, 0] for kind in private}
@@ -312,7 +312,7 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
     Returns:
         Shape (numbers of users, seeds); above 0 where the factorisation is better.
     """
-    spending = study.spending(study.epsilons[0])
+    spending = study.build_spending(study.epsilons[0])
     exponent = studies.choose_exponent(study.epsilons[0], study.exponent)
     gains = np.empty((len(WHERE_USERS), study.repeats))
     for row, num_users in enumerate(WHERE_USERS):
@@ -322,12 +322,12 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
             train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
             noise_seed = int(for_noise.generate_state(1)[0])
             fitted = fit_private(
-                train, study.settings, study.limits, SCHEMES[ModelKind.ADAPTIVE], spending, study.exponent,
-                study.ridge_to_noise, noise_seed, steps=study.steps,
+                train, study.settings, study.rating_range, SCHEMES[ModelKind.ADAPTIVE], spending, study.exponent,
+                study.ridge_to_noise, noise_seed, gradient_steps=study.gradient_steps,
             )  # fmt: skip
             assert fitted is not None
             item_means = studies.fit_private_item_means(
-                train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
+                train, study.rating_range, spending, exponent, study.ridge_to_noise, noise_seed
             )
             models = (studies.add_own_offsets(item_means), fitted)
             buckets = assign_buckets(train.item_counts)
@@ -357,7 +357,7 @@ def where_it_wins() -> None:
                     page.study,
                     epsilons=(epsilon,),
                     repeats=WHERE_SEEDS,
-                    limits=RatingRange(population.lowest, population.highest),
+                    rating_range=RatingRange(population.lowest, population.highest),
                     settings=replace(page.study.settings, dimension=dimension),
                 ),
             )
@@ -390,9 +390,9 @@ def recall_over_epsilon() -> None:
     for name, choices in tables.items():
         result = run(choices, study)
         print(f"\n{name}: {choices.num_ratings:,} choices; mean of {RECALL_SEEDS} seeds ± one standard error")
-        print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in study.models))
+        print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in study.model_kinds))
         for at, epsilon in enumerate(study.epsilons):
-            found = [result.recall[place, at, :, 0] for place in range(len(study.models))]
+            found = [result.recall[place, at, :, 0] for place in range(len(study.model_kinds))]
             cells = "".join(f"{f'{one.mean():.4f} ± {_error(one):.4f}':>28}" for one in found)
             print(f"{epsilon:>8g}{cells}", flush=True)
 
@@ -417,10 +417,10 @@ def main() -> None:
     if given.table:
         sys.exit(0 if table_over_epsilon() else 1)
     ratings = large()
-    study = RatingStudy(repeats=given.seeds, with_recall=False)
+    study = RatingStudy(repeats=given.seeds, measures_recall=False)
     if (real := movielens()) is not None:
         beside_implicit(real)
-        errors("MovieLens 1M", real, replace(study, limits=RatingRange(1.0, 5.0)))
+        errors("MovieLens 1M", real, replace(study, rating_range=RatingRange(1.0, 5.0)))
     errors("Generated, 6,000 × 3,700", GeneratedRatings().draw(np.random.default_rng(1)), study)
     if given.large_seeds:
         errors("Generated, 69,878 × 10,677", ratings, replace(study, repeats=given.large_seeds))
