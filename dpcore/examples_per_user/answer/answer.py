@@ -108,7 +108,7 @@ def _make_curves(solution: ExamplesSolution, attribute_name: str, is_shaded: boo
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{attribute_name}"
         shade_options: dict[str, Any] = {"is_shaded": is_shaded}
-        ends = (("low", "diverse", 0.0), ("high", "alike", 1.0)) if is_shaded else ()
+        ends = (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if is_shaded else ()
         for end_name, suffix, similarity in ends:
             changed_candidates = [
                 replace_similarity(solution.histogram, solution.parameters, candidate, similarity)
@@ -225,8 +225,8 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
         "Searching the least noise multiplier",
         is_complete=lambda sigma: sigma is not None,
         num_kept=32,
-        seconds=0.05,
-        later_seconds=0.05,
+        first_wait_seconds=0.05,
+        later_wait_seconds=0.05,
         is_measured=False,
     )
     if noise_search.stage is not Stage.FINAL:
@@ -271,8 +271,8 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         lambda tell, stop: owners.select_most(ownership or owners.generate_ownership(), k),
         "Choosing records",
         num_kept=8,
-        seconds=0.3,
-        later_seconds=0.3,
+        first_wait_seconds=0.3,
+        later_wait_seconds=0.3,
         is_measured=False,
     )
     if selection is None:

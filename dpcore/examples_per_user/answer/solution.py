@@ -200,7 +200,9 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
     objective = "the least error, by this estimate"
     bound_range, others_text = (smallest_bound, largest_bound), "the next bounds tried"
-    range_text = standard.write_range(*bound_range, name="G", objective=objective, others_text=others_text)
+    range_text = standard.write_range(
+        *bound_range, symbol="G", objective=objective, worse_choices_text=others_text
+    )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 
 
@@ -251,14 +253,14 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     statement_text, steps_text = "A model was trained and released", wording.counted(parameters.steps, "step")
     opening_text = f"In {steps_text} of DP-SGD the examples of each user were bounded [@charles2024]"
     return Methods(
-        guarantee=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS, parameters.delta),
-        sentences=f"{opening_text}: at most {wording.number(candidate.bound)}. In every step {sampling_text}, each "
+        guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS, parameters.delta),
+        procedure=f"{opening_text}: at most {wording.number(candidate.bound)}. In every step {sampling_text}, each "
         f"drawn independently at rate {wording.number(candidate.rate)}. Gaussian noise of "
         f"{wording.number(round_up(candidate.multiplier), 4)} clip norms was added to the sum, which was divided by "
         f"{wording.number(candidate.divisor, 4)}. {ACCOUNT}",
-        public_sentences=f"{opening_text}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
+        public_procedure=f"{opening_text}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
-        rule="The bound minimises a heuristic estimate of the error "
+        rule_sentence="The bound minimises a heuristic estimate of the error "
         f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
         f"expected per step, similarity {wording.entered(parameters.gradient_similarity)}).",
     )

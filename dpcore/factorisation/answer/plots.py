@@ -124,7 +124,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         columns,
         is_main=True,
         lower_plot=noise_plot,
-        lower_share=0.46,
+        lower_height_share=0.46,
     )
 
 
@@ -145,7 +145,9 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            plot_items.append(Curve(model_kind.value, epsilons, means, low=lows, high=highs, **curve_style))
+            plot_items.append(
+                Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **curve_style)
+            )
         else:
             plot_items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **curve_style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
@@ -185,7 +187,9 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         columns[f"half_interval_{model_kind.name.lower()}"] = half_widths
         style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
-        plot_items.append(Bars(model_kind.value, labels, means, style, lows, highs, opacity=0.8, hover=hover))
+        plot_items.append(
+            Bars(model_kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover)
+        )
     measure_text, heading, better_text = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),

@@ -215,7 +215,15 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         RATIO_AXIS,
         (
             Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
-            Curve(worst_name, SHARES, worst_noise.ratio, Style.CUSTOMARY, dash="dash", width=2, hover=hover),
+            Curve(
+                worst_name,
+                SHARES,
+                worst_noise.ratio,
+                Style.CUSTOMARY,
+                dash="dash",
+                width=2,
+                hover_number=hover,
+            ),
             Mark("Worst p at this t", worst_share, share_ratio, Style.CAP),
             Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "star"),
         ),

@@ -222,10 +222,10 @@ def plot_mass(alpha: float) -> Plot:
         if other_alpha != alpha:
             masses = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
             curve_name = f"α = {wording.entered(other_alpha)}"
-            items.append(Curve(curve_name, fractions, masses, style, dash=dash, width=1.5, steps="hv"))
+            items.append(Curve(curve_name, fractions, masses, style, dash=dash, width=1.5, line_shape="hv"))
     uncapped_name, kept_name = f"{alpha_name}, users who lose none", f"{alpha_name}, all rows kept"
     items += [
-        Curve(uncapped_name, fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),
+        Curve(uncapped_name, fractions, columns["uncapped_mass"], Style.TOTAL, line_shape="hv"),
         Curve(kept_name, fractions, columns["kept_share_in_the_limit"], Style.TOTAL, dash="dash"),
     ]
     return Plot(
@@ -373,7 +373,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         "casino",
         ("alpha", "population_rows", "draws"),
         outdated_text="The samples are for another α or n: draw again.",
-        of_data=False,
+        depends_on_data=False,
     )
     if samples is not None:
         num_drawn = len(samples.kept_shares)
@@ -412,7 +412,7 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
             if len(cost.best_caps) < len(population.ROWS_FOR_COST)
             else ""
         ),
-        of_data=False,
+        depends_on_data=False,
     )
     if cost is None:
         return
