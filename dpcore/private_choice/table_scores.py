@@ -42,7 +42,7 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
-from dpcore.mean.models import BoundCurve, CountsOnly, Pieces
+from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
 REACH = 2
@@ -165,14 +165,12 @@ class TableSmooth(TableCondition):
                 + variance_weight * (squared_weights - capped_squared_weights)
             )
 
-        pieces, pieces_at_sizes = model.cap_curve.pieces, histogram.pieces_at_sizes()
+        numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
         users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        smooth_pieces = Pieces(
-            pieces.constant,
-            pieces.linear - variance_weight * users_above,
-            pieces.square + variance_weight * inverse_sums,
-        )
-        return BoundCurve(histogram, compute_error, smooth_pieces)
+        linear_terms = numerators.linear_terms - variance_weight * users_above
+        square_terms = numerators.square_terms + variance_weight * inverse_sums
+        smooth_numerators = Numerators(numerators.constant_terms, linear_terms, square_terms)
+        return BoundCurve(histogram, compute_error, smooth_numerators)
 
 
 Condition = CountCondition | TableSmooth | TableCap
