@@ -106,8 +106,8 @@ class Budget:
             return math.inf
         if not self.is_exact:
             return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(self.delta))
-        excess = self._full_scale / find_exact_sigma(self.epsilon, self.delta)
-        return compute_gaussian_epsilon(amount**-0.5 / excess, self.delta)
+        scale_ratio = self._full_scale / find_exact_sigma(self.epsilon, self.delta)
+        return compute_gaussian_epsilon(amount**-0.5 / scale_ratio, self.delta)
 
     @property
     def exact_epsilon(self) -> float:
@@ -219,34 +219,34 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
         text: As a person writes it.
         problems: Takes what is wrong, with the number of the line.
     """
-    parsed: list[Line] = []
+    parsed_lines: list[Line] = []
     pieces = _split_text(text)
-    for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
+    for line_number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
         with problems.collecting():
             match = _LINE.fullmatch(piece)
             if match is None:
-                names = ", ".join(statistic.value for statistic in LineStatistic)
+                names_text = ", ".join(statistic.value for statistic in LineStatistic)
                 raise refuse(
-                    f"line {number} cannot be read; got {piece[:40]!r}",
-                    remedy=f"A line is one of {names}, as in: {EXAMPLE}",
+                    f"line {line_number} cannot be read; got {piece[:40]!r}",
+                    remedy=f"A line is one of {names_text}, as in: {EXAMPLE}",
                 )
-            quantile, target_error, weight = _read_numbers(match, number)
+            quantile, target_error, weight = _read_numbers(match, line_number)
             is_relative = match["percent"] is not None or target_error is None
             if match["percent"] is not None and target_error is not None:
                 target_error /= 100.0
             statistic = STATISTIC_BY_NAME[match["statistic"]]
-            parsed.append(
+            parsed_lines.append(
                 Line(statistic, quantile, target_error, is_relative, 1.0 if weight is None else weight)
             )
     if not pieces:
         problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
     if len(pieces) > MAX_LINES:
         problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
-    labels = [line.label for line in parsed]
+    labels = [line.label for line in parsed_lines]
     for label in dict.fromkeys(labels):
         if labels.count(label) > 1:
             problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller wanted error")
-    return tuple(parsed)
+    return tuple(parsed_lines)
 
 
 def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None]]:
@@ -293,11 +293,11 @@ def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
     """
     quantile_text = "0.5" if match["statistic"] == "median" else match["quantile"]
     numbers: list[float | None] = []
-    for text in (quantile_text, match["target"], match["weight"]):
+    for number_text in (quantile_text, match["target"], match["weight"]):
         try:
-            numbers.append(None if text is None else float(text))
+            numbers.append(None if number_text is None else float(number_text))
         except ValueError as error:
-            raise refuse(f"line {line_number} holds {text[:20]!r}, which is no number") from error
+            raise refuse(f"line {line_number} holds {number_text[:20]!r}, which is no number") from error
     return numbers
 
 

@@ -11,13 +11,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total.nonnegative import (
-    TotalErrors,
-    TotalProblem,
-    build_errors,
-    find_optimal_bound,
-    find_short_bound,
-)
+from dpcore.total import nonnegative
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class ClippedSum:
     low: float
     high: float
     bias: float
-    errors: TotalErrors
+    errors: nonnegative.TotalErrors
     num_users_below: int
     num_users_above: int
 
@@ -56,7 +50,7 @@ class SignedProblem:
     """
 
     totals: FloatArray
-    size_problem: TotalProblem
+    size_problem: nonnegative.TotalProblem
 
     @classmethod
     def from_totals(
@@ -74,7 +68,9 @@ class SignedProblem:
         """
         x = np.asarray(totals, dtype=np.float64)
         amounts = Amounts.from_totals(np.abs(x))
-        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program))
+        return cls(
+            x, nonnegative.TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program)
+        )
 
     def clip(self, low: float, high: float) -> ClippedSum:
         """Compute the error of clipping every total to [L, U], in the totals' unit."""
@@ -90,9 +86,11 @@ class SignedProblem:
         itself can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`),
         because the exact value equals one user's total.
         """
-        return find_short_bound(self.size_problem, find_optimal_bound(self.size_problem))
+        return nonnegative.find_short_bound(
+            self.size_problem, nonnegative.find_optimal_bound(self.size_problem)
+        )
 
-    def compute_symmetric_errors(self, bounds: npt.ArrayLike) -> TotalErrors:
+    def compute_symmetric_errors(self, bounds: npt.ArrayLike) -> nonnegative.TotalErrors:
         """Compute the errors of clipping to [-T, T], for T >= 0 of any shape.
 
         Returns:
@@ -105,11 +103,11 @@ class SignedProblem:
         """Return the sum less the sum of totals clipped to [-T, T]; below 0 where the clipped sum is larger."""
         t = np.asarray(bounds, dtype=np.float64)
         # The sum lacks what is cut above T, and has too much by what is raised to -T.
-        positive, negative = (
-            Amounts.from_totals(np.maximum(part, 0.0)) for part in (self.totals, -self.totals)
+        positive_amounts, negative_amounts = (
+            Amounts.from_totals(np.maximum(one_sign, 0.0)) for one_sign in (self.totals, -self.totals)
         )
-        return np.asarray(positive.excess(t) - negative.excess(t))
+        return np.asarray(positive_amounts.excess(t) - negative_amounts.excess(t))
 
-    def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
+    def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> nonnegative.TotalErrors:
         """Compute the errors of bounds T from the size of their bias."""
-        return build_errors(self.size_problem.noise, bounds, bias)
+        return nonnegative.build_errors(self.size_problem.noise, bounds, bias)

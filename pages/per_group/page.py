@@ -32,12 +32,12 @@ class PerGroupPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        text = "**Choice** holds the question, the best pair and the proofs."
+        content_text = "**Choice** holds the question, the best pair and the proofs."
         if isinstance(answer.solution, DistributionSolution):
-            text = (
+            content_text = (
                 "The **distribution of pairs**, for the script and *Your data*, names no user and no group."
             )
-        return f"{text} Label: *{answer.disclosure.label}*."
+        return f"{content_text} Label: *{answer.disclosure.label}*."
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Return the source of the script: the data, or the file of their distribution."""

@@ -25,12 +25,12 @@ def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
         solve(dataset, parameters),
         solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon)),
     )
-    epsilon = wording.entered(parameters.epsilon)
+    epsilon_text = wording.entered(parameters.epsilon)
     if current_choice.releases_nothing:
-        return f"At ε = {epsilon} no pair is worth its noise."
+        return f"At ε = {epsilon_text} no pair is worth its noise."
     texts = [
-        f"{wording.counted(pair.max_groups, 'product')} with {wording.counted(pair.max_amount, 'row')} each"
-        for pair in (first_choice, current_choice)
+        f"{wording.counted(choice.max_groups, 'product')} with {wording.counted(choice.max_amount, 'row')} each"
+        for choice in (first_choice, current_choice)
     ]
     has_fewer_groups, has_fewer_rows = (
         current_choice.max_groups < first_choice.max_groups,

@@ -33,10 +33,10 @@ REPORTED_FIELDS = (
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    totals: UserTotals = cache.compute(
+    user_totals: UserTotals = cache.compute(
         Cached(compute_user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
     )
-    return totals
+    return user_totals
 
 
 def is_signed(answer: Answer) -> bool:
@@ -58,16 +58,18 @@ class TotalPage(Page):
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be chosen with DP."""
-        totals = compute_totals(dataset)
-        if not (reason := explain_refusal(totals)):
+        user_totals = compute_totals(dataset)
+        if not (reason := explain_refusal(user_totals)):
             return False
         with slots.notes:
             st.info(plain(reason, 400), icon=":material/info:")
-            if totals.amounts is None:
+            if user_totals.amounts is None:
                 session.draw_data_link("Upload values")
-        if totals.column_name and dataset.is_private:
+        if user_totals.column_name and dataset.is_private:
             with slots.answer:
-                cards.draw_answer(build_refused_answer(dataset, parameters, totals.column_name), "total_card")
+                cards.draw_answer(
+                    build_refused_answer(dataset, parameters, user_totals.column_name), "total_card"
+                )
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
@@ -99,8 +101,8 @@ class TotalPage(Page):
         """Offer the page for sums per group."""
         if not is_signed(answer):
             with slots.bottom:
-                file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"
-                st.page_link(file, label=label, icon=":material/table_rows:")
+                page_file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"
+                st.page_link(page_file, label=label, icon=":material/table_rows:")
 
 
 TotalPage(QUESTION, solve_beside_page, build_answer).show()

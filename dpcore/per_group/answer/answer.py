@@ -11,15 +11,8 @@ from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_num
 from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
+from dpcore.code import forms
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import (
-    ROWS_OF_THE_FILE,
-    CodeChoice,
-    Form,
-    build_forms,
-    list_data_fields,
-    mark_combined_groups,
-)
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
@@ -57,28 +50,28 @@ QUANTITIES = {
 }
 
 
-def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | None:
+def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
     """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
     parameters = solution.parameters
     if parameters.selection.is_private:  # The programs release every group of a public list.
         return None
-    pair, forms = solution.pair, []
+    pair, named_forms = solution.pair, []
     if pair is not None:
-        forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
+        named_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
     vectors = [choice for choice in (solution.best_cap, solution.best_radial) if choice is not None]
     for vector in sorted(vectors, key=lambda choice: choice.error):
         bounds = {"max_norm": round_up(vector.max_norm), "is_scaled": vector.rule is VectorRule.RADIAL}
         rule_name = "Scaling" if bounds["is_scaled"] else "One level"
         form_name = f"{rule_name}, bound {wording.number(bounds['max_norm'])}"
-        forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
+        named_forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
     base_options = _build_base_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
-    return build_forms(parameters.epsilon, base_options, forms, library)
+    return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
 
 
 def write_private_forms(
     private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
-) -> CodeChoice | None:
+) -> forms.CodeChoice | None:
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
@@ -86,7 +79,7 @@ def write_private_forms(
         parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else ""
     )
     pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
-    return build_forms(
+    return forms.build_forms(
         parameters.epsilon if epsilon is None else epsilon,
         base_options | {"disclosure": private_pair.facts},
         [pair_form],
@@ -98,12 +91,12 @@ def _build_base_options(
     parameters: PerGroupParameters, dataset: Dataset, value_column: str
 ) -> dict[str, Any]:
     """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
-    base_options: dict[str, Any] = list_data_fields(dataset) | {
+    base_options: dict[str, Any] = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
-        **ROWS_OF_THE_FILE,
-        **mark_combined_groups(dataset),
+        **forms.ROWS_OF_THE_FILE,
+        **forms.mark_combined_groups(dataset),
     }
     if value_column:
         base_options["value_column"] = value_column
@@ -112,7 +105,7 @@ def _build_base_options(
     return base_options
 
 
-def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
+def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> forms.Form:
     """Build the form of a program that applies a pair of bounds: its name, quantity and bounds."""
     statistic = parameters.statistic
     bounds: dict[str, Any] = {"max_groups": max_groups}

@@ -16,7 +16,7 @@ def random_pairs(
     rng = np.random.default_rng(seed)
     who = rng.zipf(1.6, rows) % users
     what = rng.integers(0, groups - 1, rows)
-    return UserGroupPairs.from_arrays(who, what, groups, sums=(rng.gamma(0.7, 3.0, rows) - shift).round(2))
+    return UserGroupPairs.from_arrays(who, what, groups, values=(rng.gamma(0.7, 3.0, rows) - shift).round(2))
 
 
 def draw_whole(rng: np.random.Generator, kind: NoiseKind, scale: float, shape: tuple[int, ...]) -> np.ndarray:

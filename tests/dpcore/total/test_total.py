@@ -105,7 +105,7 @@ def test_too_few_users_release_nothing():
     choice = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3, measure=Measure.BOUND))
     assert choice.max_total == 0.0
     assert choice.gain == 0.0
-    assert choice.bias_plus_noise == choice.error_of_nothing == 8.0
+    assert choice.errors.bias_plus_noise == choice.error_of_nothing == 8.0
     assert "Nothing useful" in choice.stop_reason
     exact = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3))
     # With q epsilon < 1 the saving is largest at q epsilon = 1, where it is 1 - 1.464 / 2.146 = 0.318.
@@ -115,7 +115,7 @@ def test_too_few_users_release_nothing():
 
 def test_all_zero():
     choice = total.best_bound(problem_of([0.0, 0.0]))
-    assert (choice.max_total, choice.absolute_error) == (0.0, 0.0)
+    assert (choice.max_total, choice.errors.absolute_errors) == (0.0, 0.0)
     assert "All totals are 0" in choice.stop_reason
 
 
