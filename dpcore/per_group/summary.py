@@ -54,9 +54,8 @@ class SummaryProblem:
                     f"the data hold {num_occupied_groups:,} groups, more than the {parameters.num_groups:,} entered"
                 )
         self.pair_sizes, self.parameters = pair_sizes, parameters
-        self.num_empty_groups = (
-            0 if parameters.num_groups is None else parameters.num_groups - num_occupied_groups
-        )
+        num_listed = num_occupied_groups if parameters.num_groups is None else parameters.num_groups
+        self.num_empty_groups = num_listed - num_occupied_groups
         parameters.check_sizes(self.totals)
 
     @cached_property

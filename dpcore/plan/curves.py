@@ -75,9 +75,8 @@ def _find_slope(beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None) 
     if whole_noise is None:
         return beta
     finite_v = np.where(np.isfinite(v), v, 1.0)
-    above, below = (
-        compute_noise_variance(beta * finite_v * (1.0 + sign), whole_noise) for sign in (1e-4, -1e-4)
-    )
+    above = compute_noise_variance(beta * finite_v * (1.0 + 1e-4), whole_noise)
+    below = compute_noise_variance(beta * finite_v * (1.0 - 1e-4), whole_noise)
     return np.where(np.isfinite(v), (above - below) / (2e-4 * finite_v), beta)
 
 

@@ -86,9 +86,8 @@ def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget)
         search.exchange_shares()
         return Split(search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
-    return Split(
-        search.shares, Certificate(search.best_objective, min(lower_bound, search.best_objective), ARGUMENT)
-    )
+    lower_bound = min(lower_bound, search.best_objective)
+    return Split(search.shares, Certificate(search.best_objective, lower_bound, ARGUMENT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +115,8 @@ class _Box:
         None if no line has a point between its ends.
         """
         smallest_share = grid[0] / 2.0
-        above_shares, below_shares = (
-            np.maximum(s, smallest_share) for s in (self.shares_above, self.shares_below)
-        )
+        above_shares = np.maximum(self.shares_above, smallest_share)
+        below_shares = np.maximum(self.shares_below, smallest_share)
         widths = self.high_indices - self.low_indices
         log_ratios = np.where(widths > 1, np.abs(np.log(above_shares / below_shares)), 0.0)
         line_index = int(np.argmax(log_ratios))
@@ -141,9 +139,10 @@ class _Search:
         self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID_SIZE)
         grid_vs = budget.divide(self.grid)
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
-        self.errors = np.array(
-            [weight * curve.find_best(grid_vs).squared_errors for weight, curve in self._weighted_curves]
-        )
+        best_errors = [
+            weight * curve.find_best(grid_vs).squared_errors for weight, curve in self._weighted_curves
+        ]
+        self.errors = np.array(best_errors)
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.
         slopes = np.maximum((self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0)
@@ -152,9 +151,8 @@ class _Search:
         # What whole noise takes the curve below its chord: see `dpcore.plan.curves`.
         bulges = np.array([weight * curve.bulge for weight, curve in self._weighted_curves])
         cell_width = float(grid_vs[0] / grid_vs[1]) - 1.0
-        self.chord_constants = (
-            self.errors[:, 1:] - slopes * grid_vs[1:] - bulges[:, None] * (cell_width**2 / 8.0)
-        )
+        margins = bulges[:, None] * (cell_width**2 / 8.0)
+        self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:] - margins
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.best_objective = 0, math.inf
         self.shares = np.full(len(curves), 1.0 / len(curves))
@@ -198,9 +196,8 @@ class _Search:
         is computed here for each line alone.
         """
         # Within a cell, rise / s^P + price s is least where P rise / s^(P + 1) = price, or at an end.
-        cell_shares = np.clip(
-            self.share_factors * price ** (-1.0 / (self.power + 1)), self.grid[:-1], self.grid[1:]
-        )
+        cell_shares = self.share_factors * price ** (-1.0 / (self.power + 1))
+        cell_shares = np.clip(cell_shares, self.grid[:-1], self.grid[1:])
         cell_costs = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
         cell_indices, line_indices = np.arange(GRID_SIZE - 1), np.arange(low_indices.size)
         cell_costs[(cell_indices < low_indices[:, None]) | (cell_indices >= high_indices[:, None])] = np.inf

@@ -235,9 +235,8 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
             if match["percent"] is not None and target_error is not None:
                 target_error /= 100.0
             statistic = STATISTIC_BY_NAME[match["statistic"]]
-            parsed_lines.append(
-                Line(statistic, quantile, target_error, is_relative, 1.0 if weight is None else weight)
-            )
+            weight = 1.0 if weight is None else weight
+            parsed_lines.append(Line(statistic, quantile, target_error, is_relative, weight))
     if not pieces:
         problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
     if len(pieces) > MAX_LINES:

@@ -164,9 +164,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     """Find the noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
-    drawn_noise = find_share_noise(
-        budget.program, budget.mechanism, budget.epsilon, budget.delta, of_counts=True
-    )
+    arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
+    drawn_noise = find_share_noise(*arguments, of_counts=True)
     return budget.mechanism if drawn_noise.is_discrete else None
 
 
@@ -196,13 +195,11 @@ def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[curves.Curve, fl
     if largest_total > 0.0:
         bounds = np.union1d(bounds, log_spaced(largest_total * 1e-3, largest_total, SIGNED_BOUNDS))
     bounds = np.union1d(curves.round_bounds(bounds), [0.0])
-    positive_amounts, negative_amounts = (
-        Amounts.from_totals(np.maximum(sign * signed_totals, 0.0)) for sign in (1.0, -1.0)
-    )
+    positive_amounts = Amounts.from_totals(np.maximum(signed_totals, 0.0))
+    negative_amounts = Amounts.from_totals(np.maximum(-signed_totals, 0.0))
     bias = positive_amounts.excess(bounds) - negative_amounts.excess(bounds)
-    return curves.BoundCurve(bias**2, variance * bounds**2, bounds, has_all_bounds=False), float(
-        signed_totals.sum()
-    )
+    curve = curves.BoundCurve(bias**2, variance * bounds**2, bounds, has_all_bounds=False)
+    return curve, float(signed_totals.sum())
 
 
 def split_mean_error(
@@ -252,9 +249,8 @@ def _make_group_curve(
         statistic = Statistic.SIGNED_SUM
     budget = parameters.budget
     # Noise of real numbers, which is proportional to its scale.
-    group_parameters = PerGroupParameters(
-        _LARGE_EPSILON, statistic, budget.mechanism, budget.delta, program=Program.PYTHON
-    )
+    arguments = _LARGE_EPSILON, statistic, budget.mechanism, budget.delta
+    group_parameters = PerGroupParameters(*arguments, program=Program.PYTHON)
     problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
@@ -286,9 +282,8 @@ def _make_group_curve(
         curve_rows.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount)]))
     alpha, beta, row_l0s, row_amounts = np.concatenate(curve_rows, axis=1)
     whole_noise = find_whole_noise(parameters) if statistic.is_integer else None
-    curve = curves.BoundCurve(
-        alpha, beta, row_l0s, row_amounts, has_all_amounts and has_all_groups, whole_noise
-    )
+    has_all_bounds = has_all_amounts and has_all_groups
+    curve = curves.BoundCurve(alpha, beta, row_l0s, row_amounts, has_all_bounds, whole_noise)
     return curve, problem
 
 
@@ -337,12 +332,10 @@ def _make_quantile_curve(
         bounds = np.unique(np.round(bounds))
     # Descending in epsilon is ascending in v.
     epsilons = EPSILONS_OF_RANKS[::-1]
-    errors = [
-        compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds
-    ]
-    return curves.RankCurve(
-        convert_rank_epsilon(epsilons, parameters.mechanism), np.array(errors), bounds
-    ), problem
+    weight_kind = WeightKind.SMOOTH
+    errors = [compute_errors_over_epsilon(problem, weight_kind, float(h), epsilons) for h in bounds]
+    vs = convert_rank_epsilon(epsilons, parameters.mechanism)
+    return curves.RankCurve(vs, np.array(errors), bounds), problem
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -386,9 +379,8 @@ def compute_rank_error(
     epsilon, weight_kind = convert_rank_v(v, parameters.mechanism), choose_rank_weights(parameters)
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
-        errors = compute_errors_over_epsilon(
-            planned_line.quantile_problem, weight_kind, bound, np.array([epsilon])
-        )
+        problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
+        errors = compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)
         return float(errors[0])
     problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))

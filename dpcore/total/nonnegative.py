@@ -32,6 +32,8 @@ PROBES = 64
 """Totals evaluated at once in the search, and most bounds that a certificate compares under whole noise."""
 MAX_CANDIDATES = 10_000
 """Whole bounds that are compared under whole noise."""
+Interval = tuple[float, float]
+"""Low and high end."""
 SHORT_COST = 1e-3
 """Share of the least error that rounding the bound may add."""
 
@@ -299,9 +301,8 @@ def _compute_slopes(
     noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.where(noise_scales > 0.0, np.asarray(bias, dtype=np.float64) / noise_scales, math.inf)
-    return np.asarray(
-        problem.unit_noise * perspective.intercept(r) - np.asarray(users) * perspective.slope(r)
-    )
+    intercepts, slopes = perspective.intercept(r), perspective.slope(r)
+    return np.asarray(problem.unit_noise * intercepts - np.asarray(users) * slopes)
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
@@ -385,9 +386,8 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
         candidate = bound + whole_steps if problem.is_integer else bound * (1.0 + relative_step)
         if (end - candidate) * direction <= 0.0:
             break
-        slope = _compute_slopes(
-            problem, candidate, problem.amounts.excess(candidate), problem.amounts.users_above(candidate)
-        )
+        bias, users = problem.amounts.excess(candidate), problem.amounts.users_above(candidate)
+        slope = _compute_slopes(problem, candidate, bias, users)
         if slope * direction >= 0.0:
             return candidate
     return end
@@ -411,9 +411,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     return "Exact: bisection over the totals, then a root."
 
 
-def compute_error_interval(
-    problem: TotalProblem, bound: float, coverage: float = 0.95
-) -> tuple[float, float]:
+def compute_error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> Interval:
     """Return an interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
 
     Returns:
@@ -458,16 +456,15 @@ def round_to_few_digits(best: float, compute_errors: Callable[[FloatArray], Floa
     for digits in range(1, 5):
         place = Decimal(1).scaleb(exact_best.adjusted() + 1 - digits)
         rounded_down = exact_best.quantize(place, ROUND_FLOOR)
-        candidate_bounds = np.array(
-            [float(rounded_down), float(rounded_down if rounded_down == exact_best else rounded_down + place)]
-        )
+        rounded_up = rounded_down if rounded_down == exact_best else rounded_down + place
+        candidate_bounds = np.array([float(rounded_down), float(rounded_up)])
         candidate_errors = compute_errors(candidate_bounds)
         if float(candidate_errors.min()) <= limit:
             return float(candidate_bounds[int(np.argmin(candidate_errors))])
     return best
 
 
-def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
+def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> Interval:
     """Return the bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.

@@ -138,9 +138,8 @@ class TotalParameters(Parameters):
     def build_problem(self, amounts: Amounts) -> TotalProblem:
         """Build the problem on given totals; a bound on rows is whole."""
         is_integer = self.summed is Summed.ROWS
-        return TotalProblem(
-            amounts, self.epsilon, self.mechanism, self.delta, self.objective, is_integer, self.program
-        )
+        noise_arguments = self.epsilon, self.mechanism, self.delta
+        return TotalProblem(amounts, *noise_arguments, self.objective, is_integer, self.program)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,17 +175,16 @@ def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
         return UserTotals(None, refusal_sentence=refusal_sentence)
     column_name = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
-        user_sums = sum_per_user(dataset.values)
-        absolute_sum = float(np.abs(user_sums).sum())
+        sums = sum_per_user(dataset.values)
+        absolute_sum = float(np.abs(sums).sum())
     if not np.isfinite(absolute_sum):
-        return UserTotals(
-            None, column_name=column_name, refusal_sentence="The totals are too large to add up."
-        )
-    if user_sums.min() >= 0.0:
-        return UserTotals(Amounts.from_totals(user_sums), column_name=column_name)
-    num_negative = int(np.sum(user_sums < 0.0))
+        refusal_sentence = "The totals are too large to add up."
+        return UserTotals(None, None, column_name, refusal_sentence)
+    if sums.min() >= 0.0:
+        return UserTotals(Amounts.from_totals(sums), column_name=column_name)
+    num_negative = int(np.sum(sums < 0.0))
     refusal_sentence = (
-        f"{num_negative:,} of {wording.counted(user_sums.size, 'user')} {wording.agreeing(num_negative, 'has', 'have')} a "
-        f"negative total; the smallest is {user_sums.min():,.4g}. {SIGNED_REMEDY}."
+        f"{num_negative:,} of {wording.counted(sums.size, 'user')} {wording.agreeing(num_negative, 'has', 'have')} a "
+        f"negative total; the smallest is {sums.min():,.4g}. {SIGNED_REMEDY}."
     )
-    return UserTotals(None, user_sums, column_name, refusal_sentence)
+    return UserTotals(None, sums, column_name, refusal_sentence)

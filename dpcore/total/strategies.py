@@ -133,9 +133,8 @@ def compute_strategy_curves(
     """
     e = np.asarray(epsilons, dtype=np.float64)
     bounds, noise_scales = _choose_bounds(problem, e, strategies)
-    absolute_errors = noise_error.expected_absolute(
-        problem.mechanism, problem.amounts.excess(bounds), noise_scales
-    )
+    bias = problem.amounts.excess(bounds)
+    absolute_errors = noise_error.expected_absolute(problem.mechanism, bias, noise_scales)
     return StrategyCurves(e, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total))
 
 
@@ -170,9 +169,8 @@ def simulate_strategies(
             is_cancelled = True
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        run_deviations = draw_noise(0.0, noise_scales[position], size=num_runs) - problem.amounts.excess(
-            bounds[position]
-        )
+        noise = draw_noise(0.0, noise_scales[position], size=num_runs)
+        run_deviations = noise - problem.amounts.excess(bounds[position])
         run_errors = np.abs(run_deviations) / problem.amounts.total
         mean_errors[position], standard_errors[position] = (
             run_errors.mean(),

@@ -55,9 +55,8 @@ class PerGroupPage(Page):
             super().show_files(answer, dataset, label)
             return
         assert answer.write_choice is not None
-        cards.file_buttons(
-            [("Choice (JSON)", "per_group_choice.json", answer.write_choice)], dataset.provenance
-        )
+        buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
+        cards.file_buttons(buttons, dataset.provenance)
         sizes = answer.solution.problem.pair_sizes
         st.caption(
             f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups are too many for a file and a script."

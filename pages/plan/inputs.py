@@ -55,9 +55,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
 def _draw_editor() -> None:
     """Draw the lines as a table; its content becomes their text, which the link carries."""
     state = st.session_state
-    lines_key, round_key, base_key = (
-        QUESTION.key(key_name) for key_name in ("lines", "editor_round", "editor_base")
-    )
+    lines_key, round_key, base_key = map(QUESTION.key, ("lines", "editor_round", "editor_base"))
     if state[lines_key] != state.get(QUESTION.key("written")) or round_key not in state:
         # They were set elsewhere: by a link, by new data, by another page. The editor starts afresh.
         state[round_key] = state.get(round_key, 0) + 1
@@ -103,9 +101,8 @@ def build_frame(lines_text: str) -> pd.DataFrame:
 def write_lines(frame: pd.DataFrame) -> str:
     """Return the lines of a table as text, without rows that name no release; other faults stay for the check."""
     line_texts = []
-    for statistic_name, quantile, wanted_error, weight in frame[COLUMN_NAMES].itertuples(
-        index=False, name=None
-    ):
+    rows = frame[COLUMN_NAMES].itertuples(index=False, name=None)
+    for statistic_name, quantile, wanted_error, weight in rows:
         if not isinstance(statistic_name, str) or not statistic_name:
             continue
         line_text = statistic_name
@@ -126,6 +123,5 @@ def write_settings(dataset: Dataset, answer: Answer) -> str:
     assert call is not None
     name, settings = call
     settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    return script.write_settings(
-        (name, settings), questions.command_of(name), dataset, questions.QUESTIONS[name].columns
-    )
+    command, columns = questions.command_of(name), questions.QUESTIONS[name].columns
+    return script.write_settings((name, settings), command, dataset, columns)

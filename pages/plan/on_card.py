@@ -76,6 +76,5 @@ def _add_lines(new_lines: tuple[str, ...]) -> None:
     """Add the lines that the plan lacks to its text."""
     lines_key = QUESTION.key("lines")
     lines_text = (st.session_state.get(lines_key) or "").strip("; ")
-    st.session_state[lines_key] = "; ".join(
-        [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
-    )
+    lines = [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
+    st.session_state[lines_key] = "; ".join(lines)

@@ -33,9 +33,8 @@ REPORTED_FIELDS = (
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    user_totals: UserTotals = cache.compute(
-        Cached(compute_user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
-    )
+    summed = st.session_state[QUESTION.key("summed")]
+    user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
     return user_totals
 
 
@@ -67,9 +66,8 @@ class TotalPage(Page):
                 session.draw_data_link("Upload values")
         if user_totals.column_name and dataset.is_private:
             with slots.answer:
-                cards.draw_answer(
-                    build_refused_answer(dataset, parameters, user_totals.column_name), "total_card"
-                )
+                refused_answer = build_refused_answer(dataset, parameters, user_totals.column_name)
+                cards.draw_answer(refused_answer, "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:

@@ -64,7 +64,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
         rule_name = "Scaling" if bounds["is_scaled"] else "One level"
         form_name = f"{rule_name}, bound {wording.number(bounds['max_norm'])}"
         named_forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
-    base_options = _build_base_options(parameters, dataset, solution.value_column)
+    base_options = _build_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
     return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
 
@@ -75,9 +75,8 @@ def write_private_forms(
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
-    base_options = _build_base_options(
-        parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else ""
-    )
+    value_column = dataset.pairs.value_column if is_sum and dataset.pairs else ""
+    base_options = _build_options(parameters, dataset, value_column)
     pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     return forms.build_forms(
         parameters.epsilon if epsilon is None else epsilon,
@@ -87,9 +86,7 @@ def write_private_forms(
     )
 
 
-def _build_base_options(
-    parameters: PerGroupParameters, dataset: Dataset, value_column: str
-) -> dict[str, Any]:
+def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
     """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
     base_options: dict[str, Any] = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
@@ -257,9 +254,8 @@ def build_answer(
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.pair_sizes):
-            answer = replace(
-                answer, files={"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
-            )
+            files = {"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
+            answer = replace(answer, files=files)
     else:
         data_entries["value_column"] = solution.facet.value_column
         data_entries["num_users"] = int(solution.problem.pairs.groups_per_user.size)
@@ -286,9 +282,8 @@ def build_answer(
 def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
     """List the plots besides the main figure."""
     selected = solution.selected
-    plots_by_name: dict[str, Callable[[], Plot]] = {
-        "per-group-sizes": lambda: plots.plot_groups(solution, provenance)
-    }
+    plots_by_name = dict[str, Callable[[], Plot]]()
+    plots_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
     if solution.best_cap is not None:
         plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
     if selected is not None and (solution.pair or selected.vector):
@@ -398,9 +393,8 @@ def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSol
 def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
     """Find the best pair, at once if that is short; until then the answer before stands."""
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
-    max_immediate_pairs = (
-        MAX_IMMEDIATE_MEAN_PAIRS if parameters.statistic is Statistic.MEAN else MAX_IMMEDIATE_PAIRS
-    )
+    is_mean = parameters.statistic is Statistic.MEAN
+    max_immediate_pairs = MAX_IMMEDIATE_MEAN_PAIRS if is_mean else MAX_IMMEDIATE_PAIRS
     if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > max_immediate_pairs):
         solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
@@ -426,9 +420,8 @@ def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     if "per-group-norm" not in answer.plots:
         note_text = "Only rows, users and sums of amounts of at least 0 have it."
         if not answer.parameters.has_vectors:
-            note_text = (
-                f"{answer.parameters.program.value} has no such bound. OpenDP and plain Python have it."
-            )
+            program_name = answer.parameters.program.value
+            note_text = f"{program_name} has no such bound. OpenDP and plain Python have it."
         yield Note(note_text, "info")
         return
     yield (

@@ -271,9 +271,8 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
         pair_choice = best_mean_pair(problem) if is_mean else best_pair(problem)
         return float(pair_choice.max_groups), pair_choice.error
 
-    return BoundComparison(
-        "Groups per user of the best pair", "Error of the best pair", solve_at, is_slow=True
-    )
+    labels = "Groups per user of the best pair", "Error of the best pair"
+    return BoundComparison(*labels, solve_at, is_slow=True)
 
 
 def check_data(dataset: Dataset, parameters: PerGroupParameters) -> bool:
@@ -341,9 +340,8 @@ def solve(
         cap_choice = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
         radial_choice = whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner_pair = evaluate_pair(
-            *pick_as_tuner(problem, None if selection is None else selection.compute_keep_probabilities)
-        )
+        compute_probabilities = None if selection is None else selection.compute_keep_probabilities
+        tuner_pair = evaluate_pair(*pick_as_tuner(problem, compute_probabilities))
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own_pair = evaluate_pair(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
@@ -413,9 +411,8 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
             (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
         )
     )
-    map_values = np.array(
-        [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amounts]
-    )
+    rows = [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amounts]
+    map_values = np.array(rows)
     return DistributionSolution(
         problem=problem,
         facet=dataset.pair_sizes,

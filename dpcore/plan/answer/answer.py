@@ -66,7 +66,12 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     lines_with_ratios = zip(lines, plan_curves, equal_curves, strict=True)
     ranked_lines = sorted(lines_with_ratios, key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
     visible_lines = list(zip(LINE_STYLES, ranked_lines, strict=False))
-    dotted_options: dict[str, Any] = {"legend": "Equal shares", "dash": "dot", "width": 1.5, "opacity": 0.7}
+    dotted_options: dict[str, Any] = {
+        "legend_entry": "Equal shares",
+        "dash": "dot",
+        "width": 1.5,
+        "opacity": 0.7,
+    }
     items: list[Item] = [  # One after the other: they share an entry of the legend.
         Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, **dotted_options)
         for style, (line, _, equal_ratios) in visible_lines
@@ -101,9 +106,8 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
 def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
     labels = [line.label for line in solution.lines]
-    shares, equal_shares = (
-        np.array([line.share for line in lines]) for lines in (solution.lines, solution.equal_split_lines)
-    )
+    shares = np.array([line.share for line in solution.lines])
+    equal_shares = np.array([line.share for line in solution.equal_split_lines])
     bars = [
         Bars("This plan", labels, Column("share", shares), Style.CAP),
         Bars("Equal split", labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
@@ -128,9 +132,8 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
-    planned_lines = yield Cached(
-        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), num_kept=8
-    )
+    fixed_parameters = replace(parameters, epsilon=1.0, objective=Objective.SUM)
+    planned_lines = yield Cached(plan_lines, (dataset, fixed_parameters), num_kept=8)
     solution = yield Cached(solve, (dataset, parameters, planned_lines))
     return SearchResult(solution)
 

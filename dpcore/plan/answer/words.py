@@ -196,9 +196,8 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         facts["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
         if not budget.is_exact and not budget.has_quantile:
-            exact_text, program_text = (
-                wording.number(epsilon, 4) for epsilon in (budget.exact_epsilon, budget.epsilon)
-            )
+            exact_text = wording.number(budget.exact_epsilon, 4)
+            program_text = wording.number(budget.epsilon, 4)
             facts["ε really spent"] = f"{exact_text} by an exact account, {program_text} by the program's."
     return facts
 
@@ -213,9 +212,9 @@ def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
 def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
     """Describe the bounds that a certificate covers, without a full stop."""
     incomplete_labels = [line.line.label for line in planned_lines if not line.curve.has_all_bounds]
-    bounds_text = (
-        f"the bounds tried for {', '.join(incomplete_labels)}" if incomplete_labels else "all bounds"
-    )
+    bounds_text = "all bounds"
+    if incomplete_labels:
+        bounds_text = f"the bounds tried for {', '.join(incomplete_labels)}"
     text = f"It covers all splits of the budget and {bounds_text}"
     if any(line.group_problem is not None for line in planned_lines):
         text += "; pairs of bounds per group are then searched further at their share, which may lie below"

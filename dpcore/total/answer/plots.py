@@ -49,9 +49,8 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     if choice.max_total > 0.0:
         items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
     if own_bound:
-        items.append(
-            Mark("Your own bound", own_bound, solution.compute_error(own_bound), Style.ENTERED, "square")
-        )
+        own_error = solution.compute_error(own_bound)
+        items.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     handle = _build_handle(
         columns,
         measure,
@@ -68,9 +67,8 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
         f"{unit.format_amount(choice.certificate.value)}."
     )
-    return _build_plot(
-        "total-error", "Error against the bound", alt, solution, dataset, items, columns, handle=handle
-    )
+    title = "Error against the bound"
+    return _build_plot("total-error", title, alt, solution, dataset, items, columns, handle=handle)
 
 
 def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
@@ -85,9 +83,8 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
             error = float(total.compute_errors(solution.problem, best_bound).measure_error(measure))
             items.append(Mark(f"Best bound, {curve.name}", best_bound, error, curve.style, is_unnamed=True))
     title, alt = "Measures of the error", "Three measures, each with its best bound."
-    plot = _build_plot(
-        "total-measures", title, alt, solution, dataset, items, columns, is_main=False, height=420
-    )
+    options = {"is_main": False, "height": 420}
+    plot = _build_plot("total-measures", title, alt, solution, dataset, items, columns, **options)
     (low, high), _ = solution.limits
     return plot.with_limits(x=(low, 2.0 * high))
 
@@ -214,9 +211,8 @@ def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
 def compute_curves(problem: TotalProblem, share: float) -> strategies.StrategyCurves:
     """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
-    return strategies.compute_strategy_curves(
-        problem, epsilons, (*strategies.PAPER_STRATEGIES, strategies.Strategy(share))
-    )
+    compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(share))
+    return strategies.compute_strategy_curves(problem, epsilons, compared_strategies)
 
 
 def plot_strategies(
@@ -240,20 +236,12 @@ def plot_strategies(
         name, width = _name_strategy(curves, row), None if strategy is strategies.BEST else WIDTH
         columns[f"{strategy.column}_bound"] = curves.bounds[row]
         columns[f"{strategy.column}_relative_error"] = curves.relative_errors[row]
-        items.append(
-            Curve(
-                name, epsilons, curves.relative_errors[row], strategy.style, dash=strategy.dash, width=width
-            )
-        )
+        errors = curves.relative_errors[row]
+        items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
         if points is not None and strategy in points.strategies:
-            errors, margin = points.relative_errors[row], 2.0 * points.standard_errors[row]
+            means, margins = points.relative_errors[row], 2.0 * points.standard_errors[row]
             simulated_points = Points(
-                f"{name}, simulated",
-                points.epsilons,
-                errors,
-                strategy.style,
-                errors - margin,
-                errors + margin,
+                f"{name}, simulated", points.epsilons, means, strategy.style, means - margins, means + margins
             )
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))

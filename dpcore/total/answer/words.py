@@ -121,12 +121,10 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     )
     if choice.max_total > 0.0:
         low, high = total.compute_error_interval(problem, bound)
-        facts[f"Error of 95{wording.PERCENT} of releases"] = (
-            f"from {wording.number(low)} to {unit.format_amount(high)}."
-        )
-    facts["Noise"] = describe_program(
-        problem.program, problem.mechanism, problem.epsilon, problem.delta, of_counts=problem.is_integer
-    )
+        low_text, high_text = wording.number(low), unit.format_amount(high)
+        facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_text} to {high_text}."
+    noise_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
+    facts["Noise"] = describe_program(*noise_arguments, of_counts=problem.is_integer)
     if own_bound is not None:
         facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             MEASURE_NAMES[problem.measure],
@@ -144,9 +142,8 @@ def write_measures_table(solution: TotalSolution) -> str:
         name = measure_name.capitalize()
         name_cell = f"**{name}**" if measure is solution.measure else name
         error_text = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
-        rows.append(
-            f"| {name_cell} | {error_text} | {solution.unit.format_amount(solution.bounds_by_measure[measure], 4)} |"
-        )
+        bound_text = solution.unit.format_amount(solution.bounds_by_measure[measure], 4)
+        rows.append(f"| {name_cell} | {error_text} | {bound_text} |")
     return "\n".join(rows)
 
 
@@ -198,9 +195,8 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
     noise_text = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
     measure_name = MEASURES[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
-    no_release = (
-        f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
-    )
+    epsilon_text = wording.entered(parameters.epsilon)
+    no_release = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
     return Methods(
         guarantee_text=_write_guarantee(parameters, result_name),
         procedure=f"{limit_sentence}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
@@ -246,9 +242,8 @@ def write_forms(
 
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
     """Format the range [L, U]."""
-    low_text, high_text = (
-        wording.number(end, num_digits) for end in (solution.clipped_sum.low, solution.clipped_sum.high)
-    )
+    low_text = wording.number(solution.clipped_sum.low, num_digits)
+    high_text = wording.number(solution.clipped_sum.high, num_digits)
     return f"[{low_text}, {high_text}]"
 
 

@@ -371,7 +371,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     problem = PerGroupProblem(many_users(), build_parameters())
     epsilons = np.array([0.5, 2.0, 8.0])
-    found = Selection(problem).evaluate_over_epsilon(epsilons, 2, 3.0)
+    found = Selection(problem).evaluate_at(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
         alone = Selection(
             PerGroupProblem(many_users(), replace(build_parameters(), epsilon=float(epsilon)))
