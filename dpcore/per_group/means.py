@@ -198,9 +198,8 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         should_stop: Called after every evaluation; True ends the search with the best so far.
     """
     max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
-    errors_by_pair, is_settled = search_pairs(
-        functools.partial(compute_mean_error, problem), max_bounds, GRID_POINTS, 2.0, should_stop
-    )
+    compute_error = functools.partial(compute_mean_error, problem)
+    errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_POINTS, 2.0, should_stop)
     best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
     error, is_release_best = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None

@@ -258,11 +258,6 @@ class PerGroupParameters(Parameters):
         )
 
     @property
-    def unit_noise(self) -> float:
-        """Return the noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return self.noise.unit_scale
-
-    @property
     def has_vectors(self) -> bool:
         """Return True if the program can bound the norm of a user's whole vector."""
         return self.program in (Program.OPENDP, Program.PYTHON, Program.BEST)

@@ -131,11 +131,6 @@ class PrivatePairProblem:
         assert self.parameters.num_groups is not None
         return self.parameters.num_groups
 
-    @property
-    def public_figure(self) -> float:
-        """Return epsilon of the choice times groups, over epsilon of the release; larger means a better choice."""
-        return self.epsilon * self.num_groups / self.parameters.epsilon
-
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
         """Return the public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
@@ -366,7 +361,8 @@ def find_expected_excess(problem: PrivatePairProblem) -> float | None:
     Returns:
         The share; None if a private choice is little better than a guess.
     """
-    figure = problem.public_figure
+    # The epsilon of the choice times groups, over that of the release; larger means a better choice.
+    figure = problem.epsilon * problem.num_groups / problem.parameters.epsilon
     return next((excess for min_figure, excess in EXPECTED_EXCESS if figure >= min_figure), None)
 
 

@@ -206,9 +206,8 @@ class Selection:
 def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: int) -> FloatArray:
     """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
     assert parameters.selection_delta is not None
-    return compute_keep_probabilities(
-        parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, max_users
-    )
+    budget = parameters.selection_epsilon, parameters.selection_delta
+    return compute_keep_probabilities(parameters.selection, *budget, max_groups, max_users)
 
 
 def best_selected_pair(
@@ -229,7 +228,7 @@ def best_selected_pair(
         should_stop: Called after every evaluation.
 
     Returns:
-        `PairChoice`; in its error dropped groups count as 0, and ``passes`` is the number of evaluations.
+        `PairChoice`; in its error dropped groups count as 0.
     """
     first_evaluation = selection.num_evaluations
     search = _Search(selection)
@@ -269,7 +268,7 @@ class _Search:
         self._evaluated_pairs: set[tuple[int, float]] = set()
 
     def evaluate(self, max_groups: int, max_amount: float) -> float:
-        """Evaluate a pair, keep it if it is the best so far, and return its error (inf if evaluated before)."""
+        """Move a pair into the range of bounds, keep it if it is the best so far, return its error; inf if known."""
         if self.is_integer:
             max_amount = float(round(max_amount))
         max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)

@@ -230,9 +230,8 @@ class BoundCurve:
             excesses = (errors - hull_errors).min(axis=1)
             order = kept_indices[excesses <= GAIN * (1.0 + 1e-9)]
         self._alpha, self._beta = alpha[order], beta[order]
-        self._bounds, self._second_bounds = (
-            np.asarray(bound_values, dtype=np.float64)[order] for bound_values in (bounds, second_bounds)
-        )
+        self._bounds = np.asarray(bounds, dtype=np.float64)[order]
+        self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[order]
 
     @property
     def floor(self) -> float:

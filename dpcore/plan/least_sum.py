@@ -139,9 +139,8 @@ class _Search:
         self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID_SIZE)
         grid_vs = budget.divide(self.grid)
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
-        best_errors = [
-            weight * curve.find_best(grid_vs).squared_errors for weight, curve in self._weighted_curves
-        ]
+        lines = self._weighted_curves
+        best_errors = [weight * curve.find_best(grid_vs).squared_errors for weight, curve in lines]
         self.errors = np.array(best_errors)
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.

@@ -94,7 +94,7 @@ class Budget:
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
     def convert_to_epsilon(self, amount: float) -> float:
-        """Convert an amount to the epsilon of a plan that has it; infinite if there is none.
+        """Convert an amount to the epsilon of a plan that has it; 0 for no amount, infinite if it is too large.
 
         Args:
             amount: 1 / scale with Laplace noise, mu^2 = 1 / scale^2 with Gaussian noise, at sensitivity 1.
@@ -382,7 +382,13 @@ class PlanParameters(Parameters):
                 f"{labels_with_range[0]} needs the range of a value",
                 remedy="Enter lower and upper, from what the quantity is and not from data",
             )
-        self._check_program(problems, lines)
+        # No program of the library releases a quantile in the way of these, so that their error is unknown.
+        quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
+        if self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY) and quantile_labels:
+            problems.add(
+                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
+                remedy="Take OpenDP or plain Python",
+            )
         are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
         if is_range_valid and are_options and any(line.statistic is LineStatistic.MEAN for line in lines):
             with problems.collecting():
@@ -393,15 +399,6 @@ class PlanParameters(Parameters):
                 "the largest error over wanted error needs a wanted error in every line; "
                 f"{labels_without_target[0]} has none",
                 remedy="Add one: within 5%",
-            )
-
-    def _check_program(self, problems: Problems, lines: tuple[Line, ...]) -> None:
-        """Add the problems of lines that no program of the library releases, so that their error is unknown."""
-        quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
-        if self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY) and quantile_labels:
-            problems.add(
-                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
-                remedy="Take OpenDP or plain Python",
             )
 
     @property

@@ -25,7 +25,7 @@ class PerGroupPage(Page):
         return inputs.read_inputs(dataset, slots)
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:
-        """Offer to choose the pair with DP."""
+        """Offer to choose the pair with DP if the data are private; draw nothing otherwise."""
         if dataset.is_private:
             with slots.answer:
                 cards.draw_answer(build_refused_answer(dataset, parameters), "per_group_card")
@@ -58,9 +58,8 @@ class PerGroupPage(Page):
         buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
         cards.file_buttons(buttons, dataset.provenance)
         sizes = answer.solution.problem.pair_sizes
-        st.caption(
-            f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups are too many for a file and a script."
-        )
+        counts_text = f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups"
+        st.caption(f"{counts_text} are too many for a file and a script.")
 
 
 PerGroupPage(

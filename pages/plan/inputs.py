@@ -34,26 +34,19 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
             return not any(line.statistic.needs_range for line in parsed_lines)
         if name not in MEAN_FIELDS:
             return False
-        reads_table = (
-            state[make_key("target")] is Target.TABLE
-            and state[make_key("variance_source")] is VarianceSource.FROM_VALUES
-        )
+        reads_values = state[make_key("variance_source")] is VarianceSource.FROM_VALUES
+        reads_table = reads_values and state[make_key("target")] is Target.TABLE
         has_mean = any(line.statistic is LineStatistic.MEAN for line in parsed_lines)
         return not has_mean or (reads_table and name in ("likeness", "user_share"))
 
-    def draw_editor() -> None:
-        """Draw the popover with the table of lines."""
-        with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
-            _draw_editor()
-
     parameters: PlanParameters | None = question_page.read_inputs(
-        QUESTION, slots, is_hidden=is_hidden, widgets={"lines": draw_editor}
+        QUESTION, slots, is_hidden=is_hidden, widgets={"lines": _draw_editor}
     )
     return parameters
 
 
 def _draw_editor() -> None:
-    """Draw the lines as a table; its content becomes their text, which the link carries."""
+    """Draw a popover with the lines as a table; its content becomes their text, which the link carries."""
     state = st.session_state
     lines_key, round_key, base_key = map(QUESTION.key, ("lines", "editor_round", "editor_base"))
     if state[lines_key] != state.get(QUESTION.key("written")) or round_key not in state:
@@ -63,28 +56,27 @@ def _draw_editor() -> None:
     if editor_key not in state:
         # The editor forgets its edits where it is not drawn; then it starts from what they led to.
         state[base_key] = state[lines_key]
-    edited_frame = st.data_editor(
-        build_frame(state[base_key]),
-        num_rows="dynamic",
-        hide_index=True,
-        width=EDITOR_WIDTH,
-        placeholder="",
-        key=editor_key,
-        column_config={
-            RELEASE: st.column_config.SelectboxColumn(
-                options=[statistic.value for statistic in LineStatistic], required=True
-            ),
-            QUANTILE: st.column_config.NumberColumn(help="0.5, the median, if empty", format="%g", width=70),
-            WANTED_ERROR: st.column_config.TextColumn(
-                help="5% (of a quantile: of the rows), or 12 in its own unit; 5% where empty", width=120
-            ),
-            WEIGHT: st.column_config.NumberColumn(
-                help="Of its squared error; 1 where empty", format="%g", width=90
-            ),
-        },
-        alt="Released numbers, wanted errors and weights",
-    )
-    st.caption("The last, empty row adds a line.")
+    statistic_names = [statistic.value for statistic in LineStatistic]
+    error_help = "5% (of a quantile: of the rows), or 12 in its own unit; 5% where empty"
+    weight_help = "Of its squared error; 1 where empty"
+    column_config = {
+        RELEASE: st.column_config.SelectboxColumn(options=statistic_names, required=True),
+        QUANTILE: st.column_config.NumberColumn(help="0.5, the median, if empty", format="%g", width=70),
+        WANTED_ERROR: st.column_config.TextColumn(help=error_help, width=120),
+        WEIGHT: st.column_config.NumberColumn(help=weight_help, format="%g", width=90),
+    }
+    with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
+        edited_frame = st.data_editor(
+            build_frame(state[base_key]),
+            num_rows="dynamic",
+            hide_index=True,
+            width=EDITOR_WIDTH,
+            placeholder="",
+            key=editor_key,
+            column_config=column_config,
+            alt="Released numbers, wanted errors and weights",
+        )
+        st.caption("The last, empty row adds a line.")
     state[lines_key] = state[QUESTION.key("written")] = write_lines(edited_frame)
 
 

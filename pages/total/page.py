@@ -71,7 +71,7 @@ class TotalPage(Page):
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the error over the bound."""
+        """Draw the error over the bound; say so if the best bound is off its axis or cannot be dragged."""
         plot = super().draw_main(answer, label)
         if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, is off the log axis.")
@@ -96,7 +96,7 @@ class TotalPage(Page):
         return "signed" if is_signed(answer) else ""
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer the page for sums per group."""
+        """Offer the page for sums per group, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
                 page_file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"

@@ -146,9 +146,8 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         "and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
-    guarantee_sentence = write_guarantee(
-        f"The {STATISTIC_PHRASES[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
-    )
+    release_text = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
+    guarantee_sentence = write_guarantee(release_text, p.epsilon, p.neighbours, delta)
     groups_sentence = "The list of groups is public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
@@ -391,7 +390,10 @@ def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSol
 
 
 def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
-    """Find the best pair, at once if that is short; until then the answer before stands."""
+    """Find the best pair: at once for few pairs on a public list or a distribution of pairs, else by a search.
+
+    While the search runs the answer before stands.
+    """
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
     is_mean = parameters.statistic is Statistic.MEAN
     max_immediate_pairs = MAX_IMMEDIATE_MEAN_PAIRS if is_mean else MAX_IMMEDIATE_PAIRS
@@ -438,10 +440,9 @@ def show_survival(answer: Answer, dataset: Dataset) -> Parts:
         return
     yield answer.plots["per-group-survival"]()
     yield from _describe_sample(answer, "users")
-    if plot_columns := [
-        [make_plot()] for plot_key, make_plot in answer.plots.items() if plot_key.endswith("over-epsilon")
-    ]:
-        yield Columns(tuple(plot_columns))
+    plot_makers = [make_plot for key, make_plot in answer.plots.items() if key.endswith("over-epsilon")]
+    if plot_makers:
+        yield Columns(tuple([make_plot()] for make_plot in plot_makers))
 
 
 def show_groups(answer: Answer, dataset: Dataset) -> Parts:

@@ -179,7 +179,7 @@ class PerGroupSolution(PairSolution):
 
     @cached_property
     def vector_group_errors(self) -> FloatArray | None:
-        """Return the same at the better bound on whole vectors; None if there is none."""
+        """Return every group's root mean squared error at the better bound on whole vectors; None if there is none."""
         if (vector := self.best_vector) is None:
             return None
         if self.selected is not None:
@@ -224,7 +224,7 @@ class PerGroupSolution(PairSolution):
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
-        """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
+        """Return the least size from which every error is below 10 % of the group's size; None if there is none."""
         sizes = np.abs(self.problem.totals)
         useless_sizes = sizes[~(errors < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.

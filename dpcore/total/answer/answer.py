@@ -58,7 +58,7 @@ def show_measures(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
+    """Show four ways to choose T (figure 1 of the paper): on these data, simulated on request, and at its setting."""
     yield "A fixed quantile is near the best bound only around one ε (Amin et al. 2019, figure 1)."
     # The paper's noise, of real numbers.
     parameters = answer.parameters

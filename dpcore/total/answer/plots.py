@@ -240,9 +240,8 @@ def plot_strategies(
         items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
         if points is not None and strategy in points.strategies:
             means, margins = points.relative_errors[row], 2.0 * points.standard_errors[row]
-            simulated_points = Points(
-                f"{name}, simulated", points.epsilons, means, strategy.style, means - margins, means + margins
-            )
+            ends, style = (means - margins, means + margins), strategy.style
+            simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *ends)
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):

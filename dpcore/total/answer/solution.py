@@ -221,9 +221,8 @@ def solve(
 def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Compute the errors of the range that was entered, or of one proposed from the data."""
     assert totals.signed_totals is not None
-    problem = SignedProblem.from_totals(
-        totals.signed_totals, parameters.epsilon, parameters.mechanism, parameters.delta, parameters.program
-    )
+    noise_arguments = parameters.epsilon, parameters.mechanism, parameters.delta
+    problem = SignedProblem.from_totals(totals.signed_totals, *noise_arguments, parameters.program)
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
     if low is None or high is None:

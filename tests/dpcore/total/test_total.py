@@ -15,7 +15,7 @@ from dpcore import total
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total import TotalProblem
+from dpcore.total import TotalProblem, nonnegative
 
 
 def problem_of(totals, epsilon=1.0, noise=NoiseKind.LAPLACE, measure=Measure.ABSOLUTE, whole=False):
@@ -90,7 +90,7 @@ def test_the_paper_rule_survives_floating_point(rank):
     # 1 / (1 / 49) is 49.00000000000001 in float64: a plain ceil would say 50.
     totals = np.arange(1.0, 301.0)
     problem = problem_of(totals, 1.0 / rank, measure=Measure.BOUND)
-    assert total.compute_critical_rank(problem) == rank
+    assert nonnegative.compute_critical_rank(problem) == rank
     assert total.best_bound(problem).max_total == 301.0 - rank
 
 
@@ -129,7 +129,7 @@ def test_a_certificate_fails_on_half_answers(noise, measure, whole):
     assert best.certificate.proves(1e-9)
     for factor in (0.3, 3.0):
         wrong = round(best.max_total * factor) if whole else best.max_total * factor
-        gap = total.certify(problem, wrong).relative_gap
+        gap = nonnegative.certify(problem, wrong).relative_gap
         # Honest as well: the claimed gap is at least the true one.
         true = 1.0 - best.certificate.value / float(total.measure_errors(problem, wrong))
         assert gap >= max(true, 0.01) * (1.0 - 1e-9)
