@@ -92,7 +92,7 @@ def select_privately(
     reply, request, user_amounts, dummy_dataset = _pose_question(question, data, settings, epsilon, public)
     private_release = selection.select(request, dummy_dataset, charge, user_amounts)
     answer = selection.build_answer(reply.answer, private_release, request, dummy_dataset)
-    return DrawnReply(answer, reply.call, reply.package, reply.purpose)
+    return DrawnReply(answer, reply.call, reply.package_name, reply.purpose_sentence)
 
 
 def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **public: Any) -> dict[str, int]:
@@ -132,7 +132,7 @@ def _pose_question(
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused_names = ("objective", "floor") if question == "group_bounds" else ()
     call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_names)}
-    column_arguments = questions.QUESTIONS[question].columns
+    column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
     dummy_dataset = build_dummy_dataset(columns, provenance, contribution)

@@ -115,5 +115,5 @@ def write_settings(dataset: Dataset, answer: Answer) -> str:
     assert call is not None
     name, settings = call
     settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    command, columns = questions.command_of(name), questions.QUESTIONS[name].columns
+    command, columns = questions.command_of(name), questions.QUESTIONS[name].column_arguments
     return script.write_settings((name, settings), command, dataset, columns)
