@@ -99,7 +99,7 @@ def drugs() -> None:
             )
             cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")
             assert best.certificate.proves(1e-8)
-            assert best.variance < caps.variance.min()
+            assert best.variance < caps.variances.min()
         print(f"{effect + ' / ' + side:55} {residual_variance:7.2f} {'   '.join(cells)}", flush=True)
     print(
         "The total variance of ours is proved least and lies below that of every cap in all lines. The\n"

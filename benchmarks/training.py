@@ -41,8 +41,6 @@ from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
     ClassifierRows,
-    Measure,
-    ScoreUnit,
     compute_scores,
     hold_out,
     prepare_rows,
@@ -196,7 +194,7 @@ def time_of_a_page() -> None:
         )
         print(
             f"{name}: {question.train.num_rows:,} rows trained on, {len(question.cells)} cells; first curve (10 runs) "
-            f"{marks[0]:.2f} s, all {question.runs} runs {marks[-1]:.1f} s of CPU",
+            f"{marks[0]:.2f} s, all {question.num_runs} runs {marks[-1]:.1f} s of CPU",
             flush=True,
         )
 
@@ -259,7 +257,7 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         "scaled to\nnorm 1, one setting for all (60 steps of 1.5, last half averaged); training loss as above."
     )
     rows = druglib(False)
-    scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.users)
+    scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.user_codes)
     for epsilon in (1.0, 2.0, 5.0):
         line = []
         for cell in list_paper_cells(rows):
@@ -402,7 +400,7 @@ class Cuts:
     def _floors(self, trained: np.ndarray) -> np.ndarray:
         rows = self.rows
         theta, constant = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
-        for at, weights in enumerate(trained[rows.users].T):
+        for at, weights in enumerate(trained[rows.user_codes].T):
             found = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius)
             theta[:, at], share = found.theta, weights @ (rows.signs > 0.0) / weights.sum()
             constant[at] = np.log(share / (1.0 - share))
@@ -441,7 +439,7 @@ class Cuts:
             np.array([cell.bound]),
             noise,
             bound_follows=follows,
-            noise_plan=plan,
+            rule_plan=plan,
             should_stop=never,
         )
         assert found is not None
@@ -457,16 +455,14 @@ class Cuts:
             on = trained[:, at] > 0.0
             train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (on, ~on))
             question = experiment.Experiment(((train, test),), mechanism, tuple(cells), runs, 5_000 + at)
-            losses = experiment.fill_table(question.make_empty_table()).select_scores(
-                Measure.LOSS, ScoreUnit.ROWS
-            )
+            losses = experiment.select_score(experiment.fill_table(question.make_empty_table()).scores)
             found[:, at] = losses.mean(axis=1) - floors[0, at]
         return dict(zip(cells, found, strict=True))
 
 
 def _mean_held_out(rows: ClassifierRows, losses: np.ndarray, trained: np.ndarray) -> np.ndarray:
     """Mean loss over the rows of users held out, one for each column; all have one shape."""
-    out = 1.0 - trained[rows.users]
+    out = 1.0 - trained[rows.user_codes]
     return np.asarray((losses * out).sum(axis=0) / out.sum(axis=0))
 
 

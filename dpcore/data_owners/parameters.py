@@ -145,7 +145,7 @@ class OwnersParameters(Parameters):
     def study(self) -> Study:
         """Return the study that is trained, with the page's δ and unit of protection."""
         return Study(
-            owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
+            numbers_of_owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
             epsilons=parse_numbers(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,

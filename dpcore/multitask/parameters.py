@@ -132,11 +132,11 @@ class MultitaskParameters(Parameters):
     @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
         """Return the generator of the graph; None if the data have it."""
-        users, tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
+        num_users, num_tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
         if self.source is TaskSource.SKEWED:
-            return SkewedTasks(users, tasks, self.skew, mean)
+            return SkewedTasks(num_users, num_tasks, self.skew, mean)
         if self.source is TaskSource.HEAVY_TAILED:
-            return HeavyTailed(users, tasks, mean, self.zipf_exponent, self.user_spread)
+            return HeavyTailed(num_users, num_tasks, mean, self.zipf_exponent, self.user_spread)
         return None
 
     @property

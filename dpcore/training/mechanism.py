@@ -217,18 +217,18 @@ def apply_rule(mechanism: Mechanism) -> Mechanism:
 def choose_step_length(
     unit_noise: float,
     num_features: int,
-    num_users: FloatArray,
+    num_users_by_run: FloatArray,
     mechanism: Mechanism,
     stable_share: FloatArray | float = 1.0,
     step_factor: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Choose η, the factor of the summed gradient over the bound, shape of ``num_users``.
+    """Choose η, the factor of the summed gradient over the bound, shape of ``num_users_by_run``.
 
     Args:
         unit_noise: κ, noise of one release of the whole budget of a vector that a user moves by 1 (or comes or goes
             with 1).
         num_features: d.
-        num_users: n, public or as a private release says.
+        num_users_by_run: n in each run, public or as released, shape (runs,).
         mechanism: Its loss and steps.
         stable_share: Of the longest stable step: below 1 where a fixed bound below a row makes gradients over it
             steeper.
@@ -240,7 +240,7 @@ def choose_step_length(
     return np.asarray(
         np.minimum(
             step_factor * noise_limited_length,
-            STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users),
+            STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users_by_run),
         )
     )
 

@@ -30,8 +30,8 @@ from pages.training.question import MAX_DEMO_RUNS, QUESTION
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
     """Train beside the page; a public demo makes fewer runs."""
     max_runs = MAX_DEMO_RUNS if access.is_served() else MAX_RUNS
-    result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
-    return result
+    search_result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
+    return search_result
 
 
 def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
@@ -43,10 +43,10 @@ def build(data: TrainingData, parameters: TrainingParameters, solution: Training
 
 def draw_figure_choices() -> None:
     """Draw the choices of the main figure."""
-    for name, default in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
-        st.session_state.setdefault(QUESTION.key(name), default)
+    for key_name, default_choice in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
+        st.session_state.setdefault(QUESTION.key(key_name), default_choice)
     with fields.row():
-        fields.choice("The figure shows", plots.TITLES, QUESTION.key("measure"))
+        fields.choice("The figure shows", plots.MEASURE_TITLES, QUESTION.key("measure"))
         fields.choice(
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},

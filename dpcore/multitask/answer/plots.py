@@ -60,7 +60,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         "Error bounds from tail to head",
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
-        [(name_sampling(comparison.sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
+        [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
         is_main=True,
     )
@@ -68,10 +68,10 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
-    styles = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
+    styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
     compared_allocations = [
-        (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style)
-        for (name, optimum), style in zip(optima.by_name.items(), styles, strict=True)
+        (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)
+        for (name, optimum), style_and_symbol in zip(optima.by_name.items(), styles_and_symbols, strict=True)
     ]
     title = "Error from tail to head, with the optima"
     return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared_allocations)
@@ -130,8 +130,8 @@ def _plot_buckets(
         items.append(Points(name, labels, ratio_column, style, symbol=symbol, size=11))
         all_ratios += ratios
     # The limits do not move with mu.
-    lowest, highest = comparison.curve.ratio_limits
-    limits = min(lowest, *all_ratios) / 1.2, max(highest, *all_ratios) * 1.2
+    lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
+    limits = min(lowest_ratio, *all_ratios) / 1.2, max(highest_ratio, *all_ratios) * 1.2
     return Plot(
         key,
         title,
@@ -152,10 +152,10 @@ def _plot_buckets(
 # --- weight against size ------------------------------------------------------------------------------------
 
 
-def average_by_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def average_by_size(sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Average the values per distinct size, for at most `MAX_POINTS` sizes."""
     distinct_sizes, size_codes = np.unique(sizes, return_inverse=True)
-    means = np.bincount(size_codes, values) / np.bincount(size_codes)
+    means = np.bincount(size_codes, task_values) / np.bincount(size_codes)
     indices = choose_indices(distinct_sizes.size)
     return distinct_sizes[indices].astype(np.float64), means[indices]
 
@@ -175,7 +175,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         "Weight against the size of the task",
         "The larger μ, the more small tasks weigh.",
         SIZE_AXIS,
-        Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
+        Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
         (
             Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
             Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
@@ -236,23 +236,22 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
 
 def plot_exponents(solution: MultitaskSolution) -> Plot:
     """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
-    comparison, curve = solution.comparison, solution.comparison.curve
-    exponent_column = Column("mu", curve.exponents)
-    items: list[Item] = [
-        Curve("Total bound", exponent_column, Column("total_bound", curve.totals), WEIGHTS_STYLE)
-    ]
+    comparison, exponent_curve = solution.comparison, solution.comparison.exponent_curve
+    exponents, totals = exponent_curve.exponents, exponent_curve.relative_totals
+    exponent_column = Column("mu", exponents)
+    items: list[Item] = [Curve("Total bound", exponent_column, Column("total_bound", totals), WEIGHTS_STYLE)]
     if solution.optima is not None:
         relative_total = comparison.compute_relative_total(solution.optima.choose(comparison.rule.fit))
-        optimum_column = Column("optimum", np.full(curve.exponents.shape, relative_total))
+        optimum_column = Column("optimum", np.full(exponents.shape, relative_total))
         items.append(Curve("Exact optimum of this kind", exponent_column, optimum_column, USER_OPTIMUM_STYLE))
-    items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
+    items.append(Mark("Best μ", *exponent_curve.optimum, WEIGHTS_STYLE))
     relative_total = comparison.compute_relative_total(comparison.allocation)
     items.append(Mark("Chosen μ", comparison.rule.exponent, relative_total, SAMPLING_STYLE, "circle"))
-    limits = min(float(curve.totals.min()), 0.8) / 1.5, max(float(curve.totals.max()), 1.25) * 1.2
+    limits = min(float(totals.min()), 0.8) / 1.5, max(float(totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
-        f"The total error bound is smallest at μ = {wording.entered(curve.best[0])}.",
+        f"The total error bound is smallest at μ = {wording.entered(exponent_curve.optimum[0])}.",
         linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=EXPONENT_TICKS),
         Axis("total error bound", "1 = uniform", limits),
         items,
@@ -306,9 +305,9 @@ def plot_users(comparison: WeightComparison) -> Plot:
     """Plot the mean share of the budget used over the user's number of tasks."""
     tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
-        num_tasks, means = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
+        task_counts, means = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
         curves.append(
-            Curve(name, Column("tasks_of_user", num_tasks), Column(f"{column_prefix}_used", means), style)
+            Curve(name, Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", means), style)
         )
     return Plot(
         "many-tasks-users",
@@ -324,9 +323,9 @@ def plot_users(comparison: WeightComparison) -> Plot:
 def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
     epsilons = np.geomspace(0.01, 20.0, 40)
-    budgets = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
-    exact_budgets = np.array([budget.exact_budget for budget in budgets])
-    sufficient_budgets = np.array([budget.sufficient_budget or np.nan for budget in budgets])
+    budget_comparisons = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
+    exact_budgets = np.array([budget_comparison.exact_budget for budget_comparison in budget_comparisons])
+    sufficient_budgets = np.array([budget.sufficient_budget or np.nan for budget in budget_comparisons])
     return {"epsilon": epsilons, "exact_beta": exact_budgets, "paper_beta": sufficient_budgets}
 
 

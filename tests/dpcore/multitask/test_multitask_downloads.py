@@ -40,7 +40,7 @@ def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) ->
     allocation = sampling.allocate_uniform_sampling(problem, 2)
     (tmp_path / "task_weights.csv").write_text(sections.write_task_weights(allocation, LABEL))
     pair_weights = _run(sections.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
-    budget_use = np.bincount(problem.graph.users, pair_weights**2, problem.graph.num_users)
+    budget_use = np.bincount(problem.graph.user_codes, pair_weights**2, problem.graph.num_users)
     np.testing.assert_allclose(budget_use, 0.15 * np.minimum(problem.graph.tasks_per_user, 2))
 
 

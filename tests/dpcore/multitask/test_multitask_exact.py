@@ -121,7 +121,7 @@ def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_g
     assert exact.compute_lower_bound(problem, multipliers) <= value * (1.0 + 1e-12)
     # Any weights per user and task, each user within the budget.
     w = rng.exponential(size=graph.num_pairs)
-    w *= np.sqrt(0.6 / np.bincount(graph.users, w**2, graph.num_users)[graph.users])
+    w *= np.sqrt(0.6 / np.bincount(graph.user_codes, w**2, graph.num_users)[graph.user_codes])
     free_value = np.sum(sizes ** (2.0 - loss.gamma) / graph.sum_pairs_by_task(w) ** 2)
     prices = rng.exponential(size=5) + 1e-3
     assert exact.compute_free_lower_bound(problem, prices) <= free_value * (1.0 + 1e-12)

@@ -32,7 +32,7 @@ def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Exam
 
 def _without(examples: Examples, user: int, graph_of, dense_of) -> tuple[Examples, np.ndarray]:
     """The examples with one user's rows gone (the user stays, without tasks), and the pairs kept."""
-    is_kept = examples.graph.users != user
+    is_kept = examples.graph.user_codes != user
     table = dense_of(examples.graph)
     table[user] = 0.0
     return Examples(graph_of(table), examples.features[is_kept], examples.labels[is_kept]), is_kept
@@ -161,7 +161,7 @@ def _gradients_by_a_loop(
     examples: Examples, w: np.ndarray, theta: np.ndarray, settings_used: DescentSettings
 ):
     total = np.zeros_like(theta)
-    for pair, task in enumerate(examples.graph.tasks):
+    for pair, task in enumerate(examples.graph.task_codes):
         x, y = examples.features[pair], examples.labels[pair]
         gradient = 2.0 * (theta[task] @ x - y) * x + 2.0 * settings_used.ridge * theta[task]
         total[task] += w[pair] * gradient * min(1.0, settings_used.gradient_bound / np.linalg.norm(gradient))
@@ -234,7 +234,7 @@ def test_descent_noise_has_the_stated_variance(graph_of) -> None:
     result = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
     # Two steps of variance Gamma^2 T / 2 = 9 each; 12,000 entries: four standard deviations are 5.2 %.
     assert np.var(result) == pytest.approx(18.0, rel=0.052)
-    assert settings_.noise == pytest.approx(3.0)
+    assert settings_.noise_scale == pytest.approx(3.0)
 
 
 def test_isotropic_rates() -> None:
