@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -154,9 +155,8 @@ def train_shared(
     elif study.unit is Unit.USER:
         group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
-    rng = np.random.default_rng(
-        (seed, 0 if study.clips_records else num_owners, int(1e6 * min(epsilon, 1e6)))
-    )
+    owners_seed = 0 if study.clips_records else num_owners
+    rng = np.random.default_rng((seed, owners_seed, int(1e6 * min(epsilon, 1e6))))
     padded_units = training.pad_units(records, *assign_units(study, owner_codes, num_owners))
     return training.fit_shared(
         padded_units,
@@ -262,6 +262,7 @@ def _test_forms(
         _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
     )
     # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
+    compute_accuracy = functools.partial(training.compute_accuracy, kept_test_records, test_owner_codes)
     has_all_records = kept_records.labels.size == training_records.labels.size
     private_settings = (
         (index, epsilon, Form.FULL, Form.JOINT) for index, epsilon in enumerate(study.epsilons)
@@ -284,18 +285,13 @@ def _test_forms(
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 weights_by_epsilon[epsilon] = shared_weights
         if shared_form in study.forms:
-            yield (
-                shared_form,
-                epsilon_index,
-                training.compute_accuracy(kept_test_records, test_owner_codes, shared_weights, None),
-            )
+            test_accuracy = compute_accuracy(shared_weights, None)
+            yield shared_form, epsilon_index, test_accuracy
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
                 kept_records, owner_codes, num_owners, shared_weights, study.training_options, should_stop
             )
-            test_accuracy = training.compute_accuracy(
-                kept_test_records, test_owner_codes, shared_weights, personal_weights
-            )
+            test_accuracy = compute_accuracy(shared_weights, personal_weights)
             yield personal_form, epsilon_index, test_accuracy
 
 

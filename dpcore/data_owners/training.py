@@ -197,9 +197,8 @@ def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntAr
     for population_code in range(num_populations):
         is_in_population = owner_codes % num_populations == population_code
         for class_code in range(num_classes):
-            indices = rng.permutation(
-                np.flatnonzero((labels == class_code) & (population_codes == population_code))
-            )
+            is_candidate = (labels == class_code) & (population_codes == population_code)
+            indices = rng.permutation(np.flatnonzero(is_candidate))
             able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, class_code])
             # With one owner of a population nobody else could have the class: those records stay out.
             record_owners[indices] = -1

@@ -159,9 +159,8 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
         weighted_feature = pair_weights * features[:, row_index]
         vectors[:, row_index] = graph.sum_pairs_by_task(weighted_feature * labels)
         for column_index in range(row_index, dimension):
-            matrices[:, row_index, column_index] = graph.sum_pairs_by_task(
-                weighted_feature * features[:, column_index]
-            )
+            products = weighted_feature * features[:, column_index]
+            matrices[:, row_index, column_index] = graph.sum_pairs_by_task(products)
             matrices[:, column_index, row_index] = matrices[:, row_index, column_index]
     matrices += settings.ridge * graph.sum_pairs_by_task(pair_weights)[:, None, None] * np.eye(dimension)
     return RidgeSums(matrices, vectors)
@@ -192,15 +191,13 @@ def solve_sums(ridge_sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     """
     eigenvalues, eigenvectors = np.linalg.eigh(ridge_sums.matrices)
     # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
-    rounding_bounds = (
-        np.finfo(np.float64).eps * eigenvalues.shape[-1] * np.abs(eigenvalues).max(axis=-1, keepdims=True)
-    )
+    relative_rounding = np.finfo(np.float64).eps * eigenvalues.shape[-1]
+    rounding_bounds = relative_rounding * np.abs(eigenvalues).max(axis=-1, keepdims=True)
     is_positive = eigenvalues > rounding_bounds
     inverse_eigenvalues = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_positive)
     rotated_vectors = np.einsum("mkj,mk->mj", eigenvectors, ridge_sums.vectors)
-    return clip_rows(
-        np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated_vectors), coefficient_bound
-    )
+    coefficients = np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated_vectors)
+    return clip_rows(coefficients, coefficient_bound)
 
 
 @dataclass(frozen=True)
@@ -239,11 +236,7 @@ def sum_gradients(
     from scipy.sparse import csr_matrix
 
     pair_order, features, labels, squared_lengths = examples.sorted_by_task
-    sizes, ridge, gradient_bound = (
-        examples.graph.task_sizes,
-        settings.ridge,
-        settings.gradient_bound,
-    )
+    sizes, ridge, gradient_bound = examples.graph.task_sizes, settings.ridge, settings.gradient_bound
     predictions = np.einsum("pd,pd->p", features, np.repeat(coefficients, sizes, axis=0))
     residuals = predictions - labels
     # |2 r x + 2 lambda theta|^2 from three scalars per pair.
@@ -253,9 +246,8 @@ def sum_gradients(
         gradient_lengths += 2.0 * ridge * residuals * predictions + np.repeat(ridge_lengths, sizes)
     gradient_lengths = 2.0 * np.sqrt(np.maximum(gradient_lengths, 0.0))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-    clipped_weights = pair_weights[pair_order] * (
-        gradient_bound / np.maximum(gradient_lengths, gradient_bound)
-    )
+    clip_factors = gradient_bound / np.maximum(gradient_lengths, gradient_bound)
+    clipped_weights = pair_weights[pair_order] * clip_factors
     task_starts, matrix_columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(pair_order.size)
     # Rows of tasks by pairs: a product sums over each task.
     task_pair_matrix = csr_matrix(

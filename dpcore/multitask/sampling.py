@@ -55,10 +55,8 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
         return allocations[max_tasks].total_bound
 
     best_index = max_tasks_grid.index(min(max_tasks_grid, key=compute_total_bound))
-    least_tasks, most_tasks = (
-        max_tasks_grid[max(best_index - 1, 0)],
-        max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)],
-    )
+    least_tasks = max_tasks_grid[max(best_index - 1, 0)]
+    most_tasks = max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)]
     while most_tasks - least_tasks > 2:
         third = (most_tasks - least_tasks) // 3
         if compute_total_bound(least_tasks + third) <= compute_total_bound(most_tasks - third):

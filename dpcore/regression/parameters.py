@@ -183,10 +183,8 @@ def round_outwards(least_value: float, largest_value: float) -> tuple[float, flo
     """Return an interval that contains [low, high], with ends of two significant digits and a positive length."""
     largest_end = max(abs(least_value), abs(largest_value))
     rounding_unit = 10.0 ** (math.floor(math.log10(largest_end)) - 1) if largest_end > 0.0 else 1.0
-    lower, upper = (
-        math.floor(least_value / rounding_unit) * rounding_unit,
-        math.ceil(largest_value / rounding_unit) * rounding_unit,
-    )
+    lower = math.floor(least_value / rounding_unit) * rounding_unit
+    upper = math.ceil(largest_value / rounding_unit) * rounding_unit
     return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + rounding_unit:.6g}")
 
 
@@ -278,9 +276,8 @@ def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     """
     i = np.arange(1, num_rows + 1, dtype=np.float64)
     relative_counts = i**-exponent
-    users_by_size = np.diff(
-        np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i)))), prepend=0.0
-    ).astype(np.int64)
+    cumulated_users = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
+    users_by_size = np.diff(cumulated_users, prepend=0.0).astype(np.int64)
     sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
     sizes = sizes[np.cumsum(sizes) <= num_rows]
     num_remaining_rows = num_rows - int(sizes.sum())

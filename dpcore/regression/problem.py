@@ -124,9 +124,8 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     feature_scales = _compute_root_mean_squares(features)
     q, r = np.linalg.qr(features[order] / (feature_scales * np.sqrt(n)))
     singular_values = np.linalg.svd(r, compute_uv=False)
-    condition_number = (
-        float(singular_values[0] / singular_values[-1]) if singular_values[-1] > 0.0 else np.inf
-    )
+    smallest_value = float(singular_values[-1])
+    condition_number = float(singular_values[0]) / smallest_value if smallest_value > 0.0 else np.inf
     # Dependent columns are refused by their names once the problem is put together; until then there is no E.
     triangle_inverse = (
         np.linalg.inv(r) if condition_number < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
@@ -156,14 +155,12 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
     """Return the columns that the others already span, by QR with pivoting on columns scaled to equal length."""
     from scipy.linalg import qr
 
-    r, pivots = qr(
-        np.linalg.qr(features / _compute_root_mean_squares(features), mode="r"), mode="r", pivoting=True
-    )
+    scaled_features = features / _compute_root_mean_squares(features)
+    r, pivots = qr(np.linalg.qr(scaled_features, mode="r"), mode="r", pivoting=True)
     diagonal = np.abs(np.diag(r))
     is_small = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
-    is_small[-1] = (
-        True  # Asked only where the condition number is too large: the last pivot is one in any case.
-    )
+    # Asked only where the condition number is too large: the last pivot is one in any case.
+    is_small[-1] = True
     return sorted(int(j) for j in pivots[is_small])
 
 

@@ -132,12 +132,10 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
     generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
-    generated = generator.generate()
-    value_bound, residual_variance = float(np.ptp(generated.labels)), generator.label_noise**2
-    problem = RegressionProblem(
-        generated.features, generated.user_codes, epsilon, value_bound, residual_variance
-    )
-    return _compare_predictions(problem, generated.labels)
+    table, residual_variance = generator.generate(), generator.label_noise**2
+    value_bound = float(np.ptp(table.labels))
+    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, residual_variance)
+    return _compare_predictions(problem, table.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:

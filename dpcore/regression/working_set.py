@@ -264,9 +264,8 @@ def _ascend_dual(search: _Search) -> IntArray:
         if search.is_proved or search.should_stop():
             break
         positions = last_point.priced_entries.used_positions
-        codes_by_smoothing.append(
-            _encode_entries(positions, last_point.priced_entries.prices.ravel()[positions])
-        )
+        used_prices = last_point.priced_entries.prices.ravel()[positions]
+        codes_by_smoothing.append(_encode_entries(positions, used_prices))
         m = last_point.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
     return np.unique(np.concatenate((*codes_by_smoothing[-3:], np.empty(0, dtype=np.int64))))
@@ -376,10 +375,9 @@ def solve_with_cvxpy(
     c = cp.Variable((d, n))
     unbiasedness = c @ problem.features == np.eye(d)
     largest_user_weight = cp.max(cp.sum(cp.abs(c), axis=0) @ ownership_matrix)
-    total_variance = problem.residual_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(
-        largest_user_weight
-    )
-    cvxpy_problem = cp.Problem(cp.Minimize(total_variance), [unbiasedness])
+    sampling_variance = problem.residual_variance * cp.sum_squares(c)
+    privacy_variance = problem.unit_noise * cp.square(largest_user_weight)
+    cvxpy_problem = cp.Problem(cp.Minimize(sampling_variance + privacy_variance), [unbiasedness])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
         try:
@@ -402,6 +400,7 @@ def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never)
     _ = problem.whitened
 
     def get_proof(estimate: LinearEstimate) -> tuple[Certificate, str]:
+        """Return the certificate of an estimate and how its search ended."""
         return estimate.certificate, estimate.stop_reason
 
     own_solved = solve_timed("Sweet Spot", lambda: get_proof(solve(problem, should_stop=should_stop)))

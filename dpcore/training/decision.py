@@ -101,9 +101,8 @@ def plan_close_call(table: Table) -> Experiment | None:
         loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
         if loss_difference <= 2.0 * standard_error:
             undecided_indices.append(cell_index)
-    compared_indices = sorted(
-        {adaptive_bound.cell_index, indices_by_loss[0], *undecided_indices[:CLOSE_CELLS]}
-    )
+    always_compared = {adaptive_bound.cell_index, indices_by_loss[0]}
+    compared_indices = sorted(always_compared | {*undecided_indices[:CLOSE_CELLS]})
     if len(compared_indices) < 2 or adaptive_bound.cell_index not in undecided_indices:
         return None
     previous_experiment = table.experiment
@@ -215,9 +214,7 @@ def solve_linear_descent(
     factor_powers = contraction_factors ** np.arange(num_steps + 1)
     start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
-    power_sums = np.concatenate(
-        (np.zeros((contraction_factors.size, 1)), np.cumsum(factor_powers, axis=1)), axis=1
-    )
+    power_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
     step_numbers = np.arange(1, num_steps + 1)
     power_sums_after_step = (
         power_sums[:, num_steps - step_numbers + 1]
@@ -278,13 +275,10 @@ def predict_excess(
         thresholds: h > 0 in rows per user; above the heaviest user's rows nothing changes.
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
-    weight_losses = weights.smooth_losses(
-        histogram, np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    )
+    effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
+    losses = weights.smooth_losses(histogram, effective_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
-    return np.asarray(
-        0.5 * (sampling_cost * weight_losses.squared_weights + noise_cost * weight_losses.largest_weight**2)
-    )
+    return np.asarray(0.5 * (sampling_cost * losses.squared_weights + noise_cost * losses.largest_weight**2))
 
 
 def compute_theorem_trade_off(

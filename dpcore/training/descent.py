@@ -115,9 +115,8 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
         """Return the clipped sum, and the number of users within the bound who take part, as `Gradient` has them."""
         gradient_sum, num_within = np.zeros_like(theta), np.zeros(theta.shape[1])
         for user_block in user_blocks:
-            row_slopes = clip_slopes(
-                rows, mechanism, signed_rows[user_block.row_slice] @ theta, user_block.row_slice
-            )
+            margins = signed_rows[user_block.row_slice] @ theta
+            row_slopes = clip_slopes(rows, mechanism, margins, user_block.row_slice)
             user_sums = (user_block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
             norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
             clip_factors = bounds / np.maximum(norms, bounds)
@@ -136,9 +135,8 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
 
 def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: FloatArray) -> FloatArray:
     """Compute γ, the share of users within the bound that the bound aims at, shape of ``num_users_by_run``."""
-    return np.asarray(
-        1.0 - np.minimum(0.5, CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users_by_run)
-    )
+    clipped_shares = CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users_by_run
+    return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
 
 Direction = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray | None]]
@@ -293,10 +291,8 @@ def draw_noise(
 
     It depends on the seed and the number of the run alone, so that bounds are compared on the same noise.
     """
-    gradient_draws, weight_draws = (
-        np.empty((mechanism.steps, num_features, len(run_numbers))),
-        np.empty(len(run_numbers)),
-    )
+    gradient_draws = np.empty((mechanism.steps, num_features, len(run_numbers)))
+    weight_draws = np.empty(len(run_numbers))
     for run_index, run_number in enumerate(run_numbers):
         # Second numbers keep the streams of a seed apart: 0 noise, 1 rows under a cap, 2 users held out, 3 the paper's
         # learner, 4 users of a step, 5 counts, 6 a first look, 7 further splits.
@@ -368,9 +364,8 @@ def make_bounded_gradient(
     else:
         cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
         # With a single bound, one column serves all runs.
-        weights = np.repeat(
-            np.stack(cell_weights, axis=1), 1 if len(cells) == 1 else len(run_numbers), axis=1
-        )
+        num_columns = 1 if len(cells) == 1 else len(run_numbers)
+        weights = np.repeat(np.stack(cell_weights, axis=1), num_columns, axis=1)
     return make_weighted_gradient(rows, mechanism, weights)
 
 
@@ -493,9 +488,8 @@ def train_cells(
     bound, noise_plan = first_cell.bound, account.plan_noise(mechanism, first_cell.bound)
     bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    weight_sums = np.maximum(
-        float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise * weight_draws, bound
-    )
+    noisy_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise * weight_draws
+    weight_sums = np.maximum(noisy_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     is_sampled = mechanism.sampled < 1.0
     rngs = [np.random.default_rng([seed, 4, number]) for number in run_numbers if is_sampled]

@@ -296,10 +296,8 @@ class References:
         """Return one score on users held out of each model, averaged over the splits."""
         plain_scores = (self.scores_without_privacy, self.guessing_scores)
         descent_scores = (self.scores_without_noise, self.scores_without_noise_and_clipping)
-        means = [
-            float(select_score(scores, measure, unit).mean()) for scores in (*plain_scores, *descent_scores)
-        ]
-        return ReferenceScores(*means)
+        scores_by_model = (*plain_scores, *descent_scores)
+        return ReferenceScores(*(float(select_score(x, measure, unit).mean()) for x in scores_by_model))
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:

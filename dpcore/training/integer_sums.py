@@ -81,10 +81,9 @@ def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, de
     unit_noise = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     sigma = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
-    added_epsilon, added_delta = bound_difference(
-        sigma, num_draws, usable_share * epsilon, usable_share * delta
-    )
-    if usable_share * epsilon + added_epsilon <= epsilon and usable_share * delta + added_delta <= delta:
+    usable_epsilon, usable_delta = usable_share * epsilon, usable_share * delta
+    added_epsilon, added_delta = bound_difference(sigma, num_draws, usable_epsilon, usable_delta)
+    if usable_epsilon + added_epsilon <= epsilon and usable_delta + added_delta <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
         return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
     return start_gaussian_steps(squared_sensitivity, epsilon, delta)
@@ -107,9 +106,8 @@ for _power in range(1, 15):
 def exponentiate_exactly(values: FloatArray) -> FloatArray:
     """Compute e^x to about 2 units in the last place, each entry by the same operations; |x| <= 700."""
     powers_of_two = np.rint(values * _LOG2_E)
-    remainders = (
-        values - powers_of_two * _LN2_HIGH
-    ) - powers_of_two * _LN2_LOW  # at most 0.35: the series ends below 1e-18
+    # At most 0.35: the series ends below 1e-18.
+    remainders = (values - powers_of_two * _LN2_HIGH) - powers_of_two * _LN2_LOW
     exponentials = np.full_like(remainders, _TAYLOR[-1])
     for taylor_coefficient in reversed(_TAYLOR[:-1]):
         exponentials = exponentials * remainders + taylor_coefficient
@@ -169,6 +167,5 @@ def round_user_sums(
         squared_norms += column_values * column_values
     norms = np.sqrt(squared_norms)
     clip_factors = GRID_STEPS / np.maximum(norms, GRID_STEPS)
-    return np.trunc(user_sums * clip_factors[:, None]).astype(np.int64), (norms <= GRID_STEPS).astype(
-        np.int64
-    )
+    rounded_sums = np.trunc(user_sums * clip_factors[:, None]).astype(np.int64)
+    return rounded_sums, (norms <= GRID_STEPS).astype(np.int64)

@@ -68,9 +68,8 @@ class LossKind(Option):
         if self is LossKind.SQUARED:
             return 0.5 * shortfalls * shortfalls
         clipped_shortfalls = np.clip(shortfalls, 0.0, HINGE_WIDTH)
-        return clipped_shortfalls * clipped_shortfalls / (2.0 * HINGE_WIDTH) + np.maximum(
-            shortfalls - HINGE_WIDTH, 0.0
-        )
+        linear_losses = np.maximum(shortfalls - HINGE_WIDTH, 0.0)
+        return clipped_shortfalls * clipped_shortfalls / (2.0 * HINGE_WIDTH) + linear_losses
 
     def differentiate(self, margins: FloatArray) -> FloatArray:
         """Compute the derivative by the margin; the gradient by θ is this times y x."""
@@ -234,15 +233,10 @@ def choose_step_length(
             steeper.
         step_factor: What the travel is multiplied with, by `grow_steps`.
     """
-    noise_limited_length = (
-        (1.0 - MOMENTUM) * NOISE_NORM / (unit_noise * np.sqrt(num_features) * mechanism.steps)
-    )
-    return np.asarray(
-        np.minimum(
-            step_factor * noise_limited_length,
-            STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users_by_run),
-        )
-    )
+    step_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
+    noise_limited_length = (1.0 - MOMENTUM) * NOISE_NORM / step_noise_norm
+    stable_lengths = STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users_by_run)
+    return np.asarray(np.minimum(step_factor * noise_limited_length, stable_lengths))
 
 
 def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
@@ -266,10 +260,10 @@ def measure_agreement(fading_mean: FloatArray, noise_scale: float, step: int) ->
     """
     squared_lengths = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    expected_squared_length = (
-        fading_mean.shape[0] * compute_faded_variance(noise_scale) * (1.0 - FADE ** (2 * step))
+    faded_share = 1.0 - FADE ** (2 * step)
+    return np.asarray(
+        squared_lengths / (len(fading_mean) * compute_faded_variance(noise_scale) * faded_share)
     )
-    return np.asarray(squared_lengths / expected_squared_length)
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:

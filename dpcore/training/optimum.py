@@ -165,9 +165,8 @@ def _evaluate(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Return value, gradient and Hessian of Σ c loss + Λ/2 |θ|² at θ; c are the weights, Λ the regularisation."""
     margins = rows.signed @ theta
-    objective = float(normalised_weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(
-        theta @ theta
-    )
+    mean_loss = float(normalised_weights @ loss.evaluate(margins))
+    objective = mean_loss + 0.5 * regularisation * float(theta @ theta)
     gradient = rows.signed.T @ (normalised_weights * loss.differentiate(margins)) + regularisation * theta
     curvatures = normalised_weights * loss.differentiate_twice(margins)
     hessian = rows.features.T @ (rows.features * curvatures[:, None])
@@ -220,9 +219,8 @@ def _solve_semidefinite(matrix: FloatArray, right_side: FloatArray) -> FloatArra
     """
     eigenvalues, eigenvectors = np.linalg.eigh(matrix)
     smallest_eigenvalue = max(1e-13 * float(eigenvalues[-1]), 1e-300)
-    return np.asarray(
-        eigenvectors @ (eigenvectors.T @ right_side / np.maximum(eigenvalues, smallest_eigenvalue))
-    )
+    rotated_solution = eigenvectors.T @ right_side / np.maximum(eigenvalues, smallest_eigenvalue)
+    return np.asarray(eigenvectors @ rotated_solution)
 
 
 def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
@@ -245,10 +243,9 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         losses_by_label = loss.evaluate(np.array([score, -score]))
         return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
-    search = minimize_scalar(
-        compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}
+    return float(
+        minimize_scalar(compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x
     )
-    return float(search.x)
 
 
 PENALTY = 0.8

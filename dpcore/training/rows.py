@@ -56,12 +56,10 @@ class Scaling:
         if len(self.ranges) != features.shape[1]:
             raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        half_low, half_high = (
-            np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2).T / 2
-        )
-        mapped_features = (
-            np.clip((features - (half_low + half_high)) / (half_high - half_low), -1.0, 1.0) / self.norm
-        )
+        half_ranges = np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2) / 2
+        half_low, half_high = half_ranges.T
+        centred_features = (features - (half_low + half_high)) / (half_high - half_low)
+        mapped_features = np.clip(centred_features, -1.0, 1.0) / self.norm
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
         squared_norms = np.zeros(mapped_features.shape[0])
         for column_values in mapped_features.T:
@@ -212,9 +210,8 @@ def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[Classi
             problems.add("one user cannot be split into users to train on and users held out")
     num_test = min(max(round(test_share * rows.num_users), 1), rows.num_users - 1)
     user_order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
-    return rows.select_users(np.sort(user_order[num_test:])), rows.select_users(
-        np.sort(user_order[:num_test])
-    )
+    test_users, training_users = np.sort(user_order[:num_test]), np.sort(user_order[num_test:])
+    return rows.select_users(training_users), rows.select_users(test_users)
 
 
 def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> ClassifierRows:

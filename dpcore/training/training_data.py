@@ -112,9 +112,8 @@ def read_labelled_table(
         if column not in numeric_columns
     ]
     dataset = build_dataset(table, design, disclosure, range_problems)
-    return TrainingData(
-        dataset, dataset.digest, design, make_scaling(dataset, design, finite_ranges), finite_ranges
-    )
+    scaling = make_scaling(dataset, design, finite_ranges)
+    return TrainingData(dataset, dataset.digest, design, scaling, finite_ranges)
 
 
 def build_dataset(
@@ -166,9 +165,8 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
     lines_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
     line_text = wording.agreeing(text_row_indices.size, "line", "lines")
-    problem_text = (
-        f"the label {shorten(design.label)} holds words ({line_text} {lines_text}): which one is 1?"
-    )
+    label = shorten(design.label)
+    problem_text = f"the label {label} holds words ({line_text} {lines_text}): which one is 1?"
     remedy = "Name the class that counts as 1 (positive), or correct these cells"
     return [InputProblem(problem_text, remedy=remedy)]
 

@@ -38,6 +38,7 @@ def show(parameters: OwnersParameters) -> None:
 
 
 def _show_training(parameters: OwnersParameters) -> None:
+    """Draw the training: inputs, *Train*, progress, and the latest results if they are for these records."""
     st.markdown(
         "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
         "with noise, then every owner fits V by itself. "
@@ -112,6 +113,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
+        """Write the cell that sets ``data`` to the kind of numbers that were entered."""
         disclosure_code = code.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
@@ -139,11 +141,8 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
     assert answer.write_choice is not None
-    source, latest_training, training_card = (
-        report_content.build_session_source(),
-        jobs.find_result(JOB_KEY),
-        None,
-    )
+    source, training_card = report_content.build_session_source(), None
+    latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (records, _, _, disclosure), result = latest_training
         training_card = TrainingCard(result, disclosure, records is not Records.UPLOAD)

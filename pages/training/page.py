@@ -91,7 +91,7 @@ class TrainingPage(Page):
         return plot
 
     def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
-        """Draw how far the runs are, or how many there are."""
+        """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
         super().draw_progress(state, runs)
         if state.value is not None and not jobs.list_running(runs[0].key):
             st.caption(words.describe_runs(state.value))
@@ -104,6 +104,7 @@ class TrainingPage(Page):
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
+            """Write the cell that makes ``data``: None unless a table was uploaded, else the table with its ranges."""
             if answer.parameters.source is not DataSource.UPLOAD:
                 return "data = None  # The settings say which data."
             code.import_name("TrainingData", "dpcore.training.training_data")

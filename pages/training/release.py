@@ -128,10 +128,8 @@ def _start_release(solution: TrainingSolution) -> None:
     assert scaling is not None
     rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
     mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
-    question_key, meaning_text = (
-        _get_question_key(solution),
-        describe_positive(data, parameters.positive_above),
-    )
+    question_key = _get_question_key(solution)
+    meaning_text = describe_positive(data, parameters.positive_above)
     collect_release()
     try:
         facts = state_guarantee(rows, mechanism, cell)
@@ -140,10 +138,12 @@ def _start_release(solution: TrainingSolution) -> None:
         return
 
     def check_noted(charged: ReleaseFacts) -> None:
+        """Raise `InvalidInput` if a release would cost something else than was noted."""
         if charged != facts:  # Asked before anything is drawn.
             raise refuse("the release would cost something else than was noted")
 
     def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
+        """Train once and return the record of the release, or how it was stopped or failed."""
         try:
             model = train_once(
                 rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop

@@ -178,9 +178,8 @@ def write_methods(solution: OwnersSolution) -> Methods:
     owners_text = wording.counted(float(collaboration.owners), "owner")
     records_text = wording.counted(float(collaboration.records), "record")
     average_text = " on average" if solution.is_of_data else ""
-    comparison_text = (
-        f"For {owners_text} with {records_text} each{average_text}, {plots.REGIME_TEXTS[solution.regime]}."
-    )
+    regime_text = plots.REGIME_TEXTS[solution.regime]
+    comparison_text = f"For {owners_text} with {records_text} each{average_text}, {regime_text}."
     if solution.cap_choice is not None:
         kept_text = wording.counted(solution.cap_choice.cap, "record")
         comparison_text += f" At most {kept_text} of each owner were used."
@@ -206,9 +205,8 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     settings = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
     cap = solution.cap_choice.cap
     form_name = f"Cap per owner, {wording.counted(cap, 'record')}"
-    return build_forms(
-        solution.parameters.epsilon, settings, [(form_name, Quantity.MODEL, {"max_rows": cap})]
-    )
+    forms = [(form_name, Quantity.MODEL, {"max_rows": cap})]
+    return build_forms(solution.parameters.epsilon, settings, forms)
 
 
 def show_bounds(answer: Answer, data: object) -> Parts:

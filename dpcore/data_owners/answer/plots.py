@@ -141,12 +141,12 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     histogram, cap_choice = dataset.histogram, solution.cap_choice
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
-    caps = np.unique(
-        np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
+    spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps))
+    caps, collaboration = (
+        np.unique(np.clip(spaced_caps, 1, largest_size)),
+        solution.parameters.build_collaboration(),
     )
-    sampling_parts, privacy_parts = regimes.split_bound(
-        histogram, caps, solution.parameters.build_collaboration()
-    )
+    sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)
     cap_bounds = sampling_parts + privacy_parts
     lowest_limit = min(
         float(sampling_parts.min()), max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
@@ -244,10 +244,8 @@ def plot_accuracy(
             item_options |= {"dash": dash, "width": 2.0, "symbol": symbol}
             items.append(Curve(name, columns["owners"], mean_accuracies, style, **item_options))
     lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
-    limits, ticks = (
-        (min(owner_numbers) / 1.15, max(owner_numbers) * 1.15),
-        tuple((n, wording.number(n)) for n in owner_numbers),
-    )
+    limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
+    ticks = tuple((n, wording.number(n)) for n in owner_numbers)
     x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
     y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
     if len(owner_numbers) == 1:

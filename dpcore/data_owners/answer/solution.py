@@ -159,9 +159,8 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
     if parameters.source is OwnersSource.ENTERED:
         return _compare_settings(parameters.build_collaboration(), Disclosure.PUBLIC)
     if not parameters.protects_owner:
-        return _compare_settings(
-            parameters.build_collaboration_of_histogram(dataset.histogram), dataset.provenance
-        )
+        collaboration = parameters.build_collaboration_of_histogram(dataset.histogram)
+        return _compare_settings(collaboration, dataset.provenance)
     histogram, collaboration = dataset.histogram, parameters.build_collaboration()
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
@@ -174,9 +173,8 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         setting_bounds = []
         for epsilon in epsilons.tolist():
             cap = find_cap(epsilon).cap
-            capped_collaboration = replace(parameters, epsilon=epsilon).build_collaboration_of_histogram(
-                histogram, cap
-            )
+            epsilon_parameters = replace(parameters, epsilon=epsilon)
+            capped_collaboration = epsilon_parameters.build_collaboration_of_histogram(histogram, cap)
             setting_bounds.append(_bound_settings(capped_collaboration))
         return np.stack(setting_bounds, axis=1)
 

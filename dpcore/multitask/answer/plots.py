@@ -281,14 +281,8 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
-        bars.append(
-            Bars(
-                name,
-                (bin_edges[:-1] + bin_edges[1:]) / 2.0,
-                Column(f"{column_prefix}_share_of_users", user_shares),
-                style,
-            )
-        )
+        share_column = Column(f"{column_prefix}_share_of_users", user_shares)
+        bars.append(Bars(name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, style))
     return Plot(
         "many-tasks-use",
         "How much of their budget users use",
@@ -306,9 +300,8 @@ def plot_users(comparison: WeightComparison) -> Plot:
     tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
         task_counts, means = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
-        curves.append(
-            Curve(name, Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", means), style)
-        )
+        x, y = Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", means)
+        curves.append(Curve(name, x, y, style))
     return Plot(
         "many-tasks-users",
         "Who uses it",

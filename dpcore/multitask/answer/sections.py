@@ -77,10 +77,8 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
     item_names = (yield section.ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     if item_names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
-        columns = {
-            "Name": [escape_formula(item_names[task]) for task in np.asarray(columns["Task"])],
-            **columns,
-        }
+        names = [escape_formula(item_names[task_code]) for task_code in np.asarray(columns["Task"])]
+        columns = {"Name": names, **columns}
     yield section.Table(
         columns,
         "Tasks with size, weight and error bound, smallest first",
@@ -185,12 +183,9 @@ def simulate_counts(
         tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share
     )
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
-    allocation_without_slack = parameters.rule.allocate(problem, np.maximum(private_counts.estimates, 1.0))
-    return (
-        private_counts,
-        parameters.rule.allocate(problem, private_counts.usable_counts),
-        allocation_without_slack,
-    )
+    counts_with_slack, estimates = private_counts.usable_counts, np.maximum(private_counts.estimates, 1.0)
+    allocate = functools.partial(parameters.rule.allocate, problem)
+    return private_counts, allocate(counts_with_slack), allocate(estimates)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -256,10 +251,8 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         columns: dict[str, npt.ArrayLike] = {"mu": exponents}
         # Fewer epsilons than styles.
         for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
-            summary, column_suffix = (
-                summaries[algorithm, power, epsilon],
-                f"epsilon_{wording.digits(epsilon)}",
-            )
+            summary = summaries[algorithm, power, epsilon]
+            column_suffix = f"epsilon_{wording.digits(epsilon)}"
             columns[f"{'relative_rmse' if is_relative else 'rmse'}_{column_suffix}"] = summary.means
             columns[f"standard_error_{column_suffix}"] = summary.standard_errors
             whisker_lengths, y = np.nan_to_num(2.0 * summary.standard_errors), summary.means
@@ -420,10 +413,8 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     allocation_name = yield section.Choice(
         "download", "Which weights", {allocation_name: allocation_name for allocation_name in allocations}
     )
-    allocation, label = (
-        allocations[allocation_name].with_budget(solution.budgets.exact_budget),
-        answer.disclosure.label,
-    )
+    allocation = allocations[allocation_name].with_budget(solution.budgets.exact_budget)
+    label = answer.disclosure.label
     if allocation.reads_graph:
         yield section.Note(
             ":material/warning: They depend on who contributes to what, so they are not private."

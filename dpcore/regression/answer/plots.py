@@ -201,9 +201,8 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
     if class_edges.size > MAX_POINTS:
         class_edges = log_spaced(float(class_edges[0]), float(class_edges[-1]), MAX_POINTS)
     weight_columns = {f"{key.replace(' ', '_')}_user_weight": w for key, w in weights_by_method.items()}
-    grouped_users = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns}).groupby(
-        np.searchsorted(class_edges, sizes, side="right")
-    )
+    user_table = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns})
+    grouped_users = user_table.groupby(np.searchsorted(class_edges, sizes, side="right"))
     class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
     return dict(zip(map(str, class_table), class_table.to_numpy().T, strict=True))
 

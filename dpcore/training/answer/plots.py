@@ -241,9 +241,8 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         mean_losses = solution.table.summarise(Measure.LOSS, unit, side).means[cell_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
-        curves.append(
-            Curve(f"Mean over {side_name}", bound_column, loss_column, style, dash=dash, width=width)
-        )
+        name = f"Mean over {side_name}"
+        curves.append(Curve(name, bound_column, loss_column, style, dash=dash, width=width))
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
         wording.number(float(solution.table.summarise(unit=unit).means[adaptive_cell_index]))

@@ -255,9 +255,8 @@ def _describe_bound(cell: Cell) -> str:
     clipping_text = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
     )
-    weighting_text = (
-        f"Rows were weighted so that no user weighs more than {rows_text} [@epasto2020, section 4]."
-    )
+    limit_text = f"no user weighs more than {rows_text}"
+    weighting_text = f"Rows were weighted so that {limit_text} [@epasto2020, section 4]."
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
         "norms [@andrew2021].",

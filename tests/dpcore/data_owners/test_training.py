@@ -408,7 +408,7 @@ def test_a_user_with_more_records_than_an_owner_is_refused(per_user, fits):
 
 
 def test_a_table_without_users_offers_no_user_to_protect():
-    records = replace(generate_records(0), owners=np.arange(4000) % 7, num_owners=7)
+    records = replace(generate_records(0), owner_codes=np.arange(4000) % 7, num_owners=7)
     for unit in (Unit.RECORD, Unit.OWNER):
         check_records(Study((7,), (1.0,), unit=unit), records)
     with pytest.raises(InvalidInput, match="does not say which user a record is of"):

@@ -14,8 +14,8 @@ LABEL = "computed from private data (do not publish)"
 
 
 def _run(code: str, graph, folder: Path, monkeypatch) -> np.ndarray:
-    np.save(folder / "user_codes.npy", graph.users.astype(np.int64))
-    np.save(folder / "task_codes.npy", graph.tasks.astype(np.int64))
+    np.save(folder / "user_codes.npy", graph.user_codes.astype(np.int64))
+    np.save(folder / "task_codes.npy", graph.task_codes.astype(np.int64))
     monkeypatch.chdir(folder)
     names: dict[str, object] = {}
     exec(compile(code, "downloaded.py", "exec"), names)
@@ -61,6 +61,6 @@ def test_pair_weights_are_read_back_from_pieces(random_graph, monkeypatch) -> No
     label, *body = sections.write_pair_weights(allocation, LABEL).splitlines()
     assert LABEL in label
     rows = list(csv.DictReader(body))
-    np.testing.assert_array_equal([int(r["user"]) for r in rows], graph.users)
-    np.testing.assert_array_equal([int(r["task"]) for r in rows], graph.tasks)
+    np.testing.assert_array_equal([int(r["user"]) for r in rows], graph.user_codes)
+    np.testing.assert_array_equal([int(r["task"]) for r in rows], graph.task_codes)
     np.testing.assert_array_equal([float(r["weight"]) for r in rows], allocation.compute_pair_weights())

@@ -59,7 +59,7 @@ def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, r
     # Bounds so wide that no feature, label or solution is touched.
     result = _fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge))
     for task in range(5):
-        settings_used = graph.tasks == task
+        settings_used = graph.task_codes == task
         x, y = examples.features[settings_used], examples.labels[settings_used]
         # theta = A^-1 b of equation 5, A = sum (x x^T + lambda I): lambda counts once per user.
         expected = np.linalg.solve(x.T @ x + ridge * settings_used.sum() * np.eye(3), x.T @ y)
@@ -73,7 +73,7 @@ def test_weighted_sums_by_a_loop(random_graph) -> None:
     w = np.random.default_rng(2).random(graph.num_pairs)
     sums = compute_weighted_sums(examples, w, settings_)
     matrices, vectors = np.zeros((6, 3, 3)), np.zeros((6, 3))
-    for pair, task in enumerate(graph.tasks):
+    for pair, task in enumerate(graph.task_codes):
         x = examples.features[pair]
         x = x * min(1.0, 1.5 / np.linalg.norm(x))
         y = np.clip(examples.labels[pair], -1.2, 1.2)
@@ -221,7 +221,7 @@ def test_noiseless_descent_does_not_depend_on_the_scale_of_weights(random_graph)
     paths = []
     for omega in (np.full(4, 0.2), np.full(4, 2.0)):
         rates = 1.0 / (np.arange(1.0, 8.0)[:, None] * omega * graph.task_sizes)
-        paths.append(fit_descent(examples, omega[graph.tasks], settings_, rates, None))
+        paths.append(fit_descent(examples, omega[graph.task_codes], settings_, rates, None))
     np.testing.assert_allclose(paths[0], paths[1], rtol=1e-10)
 
 

@@ -75,7 +75,7 @@ def test_equation_12_by_hand(graph_of) -> None:
     assert answer.clipped_user_share == 0.25
     np.testing.assert_allclose(answer.budget_uses, [0.5, 2 / 9, 2 / 9, 4 / 9])
     totals = np.zeros(3)
-    np.add.at(totals, graph.tasks, answer.compute_pair_weights())
+    np.add.at(totals, graph.task_codes, answer.compute_pair_weights())
     np.testing.assert_allclose(answer.task_totals, totals)
     np.testing.assert_allclose(answer.task_bounds, np.array([3, 3, 1]) / totals**2)
 

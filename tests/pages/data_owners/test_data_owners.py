@@ -264,7 +264,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     single = replace(
         single,
         study=replace(single.study, numbers_of_owners=(4,)),
-        accuracy={form: array[:, :1] for form, array in single.accuracies_by_form.items()},
+        accuracies_by_form={form: array[:, :1] for form, array in single.accuracies_by_form.items()},
     )
     one = plots.plot_accuracy(single)
     assert all(isinstance(item, Bars) for item in one.items)
