@@ -288,6 +288,7 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     """
 
     def is_joining_better(num_owners: int) -> bool:
+        """Return True if the bound of so many owners together is below that of one alone."""
         candidate = collaboration.replace(owners=num_owners)
         advantage = compute_advantage(candidate)
         scaled_noise = candidate.privacy_constant * candidate.privacy_scale

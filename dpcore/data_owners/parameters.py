@@ -118,6 +118,7 @@ class OwnersParameters(Parameters):
     )
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: users, diameters, map axes and the training."""
         is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
         if is_entered and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")

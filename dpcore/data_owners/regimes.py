@@ -248,6 +248,7 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     largest_size = float(histogram.max_size)
 
     def split_caps(caps: FloatArray) -> Split:
+        """Return both parts of the bound at the caps, as `minimise` asks for them."""
         falling, rising = split_bound(histogram, caps, collaboration)
         return Split(falling, falling, rising)
 

@@ -265,7 +265,8 @@ def _test_forms(
     compute_accuracy = functools.partial(training.compute_accuracy, kept_test_records, test_owner_codes)
     has_all_records = kept_records.labels.size == training_records.labels.size
     private_settings = (
-        (index, epsilon, Form.FULL, Form.JOINT) for index, epsilon in enumerate(study.epsilons)
+        (epsilon_position, epsilon, Form.FULL, Form.JOINT)
+        for epsilon_position, epsilon in enumerate(study.epsilons)
     )
     for epsilon_index, epsilon, shared_form, personal_form in (
         (0, None, None, Form.SEPARATE),

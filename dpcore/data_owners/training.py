@@ -146,7 +146,9 @@ def read_table(dataset: Dataset) -> LabelledRecords:
                 f"the owner with most rows has {largest_size:,}, too many beside {num_owners:,} owners",
                 remedy="Keep fewer rows of the largest owners",
             )
-    feature_indices = [i for i, name in enumerate(labelled_rows.feature_names) if name != INTERCEPT]
+    feature_indices = [
+        i for i, feature_name in enumerate(labelled_rows.feature_names) if feature_name != INTERCEPT
+    ]
     if not feature_indices:
         raise refuse("no feature is left besides the intercept")
     features = scale_records(labelled_rows.features[:, feature_indices])
@@ -190,8 +192,8 @@ def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntAr
     owner_codes = np.arange(num_owners)
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
     lacks_class = np.zeros((num_owners, num_classes), dtype=bool)
-    for step in range(num_lacking):
-        positions = (num_lacking * (owner_codes // num_populations) + step) % num_classes
+    for lacking_number in range(num_lacking):
+        positions = (num_lacking * (owner_codes // num_populations) + lacking_number) % num_classes
         lacks_class[owner_codes, shuffled_classes[positions]] = True
     record_owners = np.empty(labels.size, dtype=np.int64)
     for population_code in range(num_populations):
@@ -370,11 +372,11 @@ def fit_shared(
         if should_stop():
             break
         if has_single_records:
-            gradient = _sum_clipped_records(padded_units, weights, max_norm)
+            gradient_sum = _sum_clipped_records(padded_units, weights, max_norm)
         else:
-            gradient = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
-        gradient += noise_scale * rng.standard_normal(weights.shape)
-        weights = weights - options.rate / num_records * gradient
+            gradient_sum = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
+        gradient_sum += noise_scale * rng.standard_normal(weights.shape)
+        weights = weights - options.rate / num_records * gradient_sum
     return weights
 
 
@@ -384,10 +386,8 @@ def fit_without_privacy(
     """Fit W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
     zero_weights = np.zeros((records.num_classes, records.features.shape[1]))
-    fitted_weights = fit_personal(
-        single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop
-    )
-    return np.asarray(fitted_weights[0])
+    penalty, num_steps = options.plain_penalty, options.plain_steps
+    return np.asarray(fit_personal(single_unit, zero_weights, penalty, num_steps, should_stop)[0])
 
 
 def fit_personal(
@@ -420,10 +420,8 @@ def fit_personal(
     for _ in range(num_steps):
         if should_stop():
             break
-        gradient = (
-            compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
-            + penalties * extrapolated_weights
-        )
+        loss_gradients = compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
+        gradient = loss_gradients + penalties * extrapolated_weights
         next_weights = extrapolated_weights - gradient / smoothness
         extrapolated_weights = next_weights + momentum * (next_weights - personal_weights)
         personal_weights = next_weights
@@ -459,7 +457,7 @@ def choose_and_fit_personal(
     Returns:
         V, shape (owners, classes, features).
     """
-    best_penalties = np.full(num_owners, options.penalties[-1])
+    best_penalties, num_steps = np.full(num_owners, options.penalties[-1]), options.personal_steps
     if len(options.penalties) > 1:
         is_validation_record = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
         training_units, validation_units = (
@@ -469,19 +467,12 @@ def choose_and_fit_personal(
         smallest_losses = np.full(num_owners, np.inf)
         # From the largest: an owner with too few records to hold any back stays with it.
         for penalty in sorted(options.penalties, reverse=True):
-            personal_weights = fit_personal(
-                training_units, shared_weights, penalty, options.personal_steps, should_stop
-            )
+            personal_weights = fit_personal(training_units, shared_weights, penalty, num_steps, should_stop)
             validation_losses = average_losses(validation_units, shared_weights + personal_weights)
             best_penalties = np.where(validation_losses < smallest_losses, penalty, best_penalties)
             smallest_losses = np.minimum(validation_losses, smallest_losses)
-    return fit_personal(
-        pad_units(records, owner_codes, num_owners),
-        shared_weights,
-        best_penalties,
-        options.personal_steps,
-        should_stop,
-    )
+    all_units = pad_units(records, owner_codes, num_owners)
+    return fit_personal(all_units, shared_weights, best_penalties, num_steps, should_stop)
 
 
 def compute_accuracy(
@@ -495,7 +486,7 @@ def compute_accuracy(
         return float(np.mean((records.features @ shared_weights.T).argmax(axis=1) == records.labels))
     num_right = 0
     for owner_code in range(personal_weights.shape[0]):
-        indices = np.flatnonzero(owner_codes == owner_code)
-        scores = records.features[indices] @ (shared_weights + personal_weights[owner_code]).T
-        num_right += int(np.sum(scores.argmax(axis=1) == records.labels[indices]))
+        record_indices = np.flatnonzero(owner_codes == owner_code)
+        class_scores = records.features[record_indices] @ (shared_weights + personal_weights[owner_code]).T
+        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[record_indices]))
     return num_right / records.labels.size

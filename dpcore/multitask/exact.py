@@ -247,8 +247,10 @@ def find_best_task_weights(
     # Both sides of the certificate are computed from the full graph and nothing else.
     user_multipliers = np.zeros(graph.num_users)
     user_multipliers[user_codes] = dual_point.shares
-    name, weights = "exact optimum, one weight per task", np.sqrt(squared_weights)
-    allocation = Allocation(name, problem, weights, np.ones(graph.num_users), clipped_user_share=0.0)
+    allocation_name, task_weights = "exact optimum, one weight per task", np.sqrt(squared_weights)
+    allocation = Allocation(
+        allocation_name, problem, task_weights, np.ones(graph.num_users), clipped_user_share=0.0
+    )
     lower_bound = compute_lower_bound(problem, user_multipliers)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 

@@ -196,9 +196,9 @@ class ExperimentResult:
             is_relative: True for errors relative to those of exponent 0, paired over repeats.
         """
         panel_errors = self.errors_by_panel[panel]
-        return summarise_runs(
-            panel_errors / panel_errors[self.experiment.exponents.index(0.0)] if is_relative else panel_errors
-        )
+        if is_relative:
+            panel_errors = panel_errors / panel_errors[self.experiment.exponents.index(0.0)]
+        return summarise_runs(panel_errors)
 
     def compare_exponents(self, panel: Panel, exponent: float, reference: float) -> Summary:
         """Summarise by how much one exponent's error is below another's, paired over repeats."""
@@ -278,8 +278,8 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
                 coefficients = fit_descent(
                     training_examples, scaled_weights, DESCENT_SETTINGS, step_rates, rng
                 )
-            error = test_examples.compute_root_mean_squared_error(coefficients)
-            result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = error
+            test_error = test_examples.compute_root_mean_squared_error(coefficients)
+            result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = test_error
 
 
 def draw_examples(

@@ -108,6 +108,7 @@ class MultitaskParameters(Parameters):
     """The seed of everything."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: generated graphs that are too large, bad epsilons."""
         if self.source is not TaskSource.DATA and not problems.entries:
             names = {"the number of tasks per user": self.tasks_per_user}
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:

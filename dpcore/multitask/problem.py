@@ -342,6 +342,5 @@ class Allocation:
     def compute_pair_weights(self) -> FloatArray:
         """Compute w_ij of every pair in the graph's order, shape (num_pairs,)."""
         graph = self.problem.graph
-        return np.asarray(
-            self.task_weights[graph.task_codes] * np.repeat(self.user_scales, graph.tasks_per_user)
-        )
+        pair_scales = np.repeat(self.user_scales, graph.tasks_per_user)
+        return np.asarray(self.task_weights[graph.task_codes] * pair_scales)

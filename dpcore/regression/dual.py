@@ -241,9 +241,9 @@ def _sum_user_products(
     weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
     first_rows = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
     users_per_chunk = max(CHUNK_NUMBERS // (d * d), 1)
-    for first in range(0, first_rows.size, users_per_chunk):
-        chunk_first_rows = first_rows[first : first + users_per_chunk]
-        chunk_end = [*first_rows[first + users_per_chunk :][:1], row_users.size][0]
+    for first_index in range(0, first_rows.size, users_per_chunk):
+        chunk_first_rows = first_rows[first_index : first_index + users_per_chunk]
+        chunk_end = [*first_rows[first_index + users_per_chunk :][:1], row_users.size][0]
         chunk_rows = np.arange(chunk_first_rows[0], chunk_end)
         chunk_rows = chunk_rows[user_weights[row_users[chunk_rows]] > 0.0]
         chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))

@@ -223,9 +223,8 @@ def compute_prediction_error(
     """
     y = check_labels(problem, labels)
     fitted_labels = problem.features @ (estimate.matrix @ y)
-    return (
-        float(np.mean((y - fitted_labels) ** 2)) + estimate.laplace_noise.variance * problem.total_mean_square
-    )
+    privacy_error = estimate.laplace_noise.variance * problem.total_mean_square
+    return float(np.mean((y - fitted_labels) ** 2)) + privacy_error
 
 
 def estimate_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:

@@ -89,6 +89,7 @@ class RegressionParameters(Parameters):
     """The same seed gives the same data."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: a label range that is empty or too wide, bad generators."""
         if problems.ascending(lower=self.lower, upper=self.upper):
             problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
         if not problems.entries:
@@ -212,9 +213,13 @@ def list_rows_of_example_3(g: int) -> RowKinds:
 
 
 def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
+    """Build the problem of an example at epsilon = 2, with each kind of row repeated as often as it stands for."""
     features, user_codes, row_counts = row_kinds
-    rows, row_user_codes = np.repeat(features, row_counts, axis=0), np.repeat(user_codes, row_counts)
-    return RegressionProblem(rows, row_user_codes, 2.0, value_bound, residual_variance)
+    repeated_features, row_user_codes = (
+        np.repeat(features, row_counts, axis=0),
+        np.repeat(user_codes, row_counts),
+    )
+    return RegressionProblem(repeated_features, row_user_codes, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:

@@ -103,6 +103,7 @@ class Whitened:
         return w
 
     def _repair_on_support(self, w: FloatArray, residual: FloatArray) -> FloatArray:
+        """Return W with A^T W = E as far as its non-zero entries allow; ``residual``, E - A^T W, is overwritten."""
         w = w.copy()
         for j in range(w.shape[1]):
             support_rows = np.flatnonzero(w[:, j])

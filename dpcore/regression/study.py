@@ -84,7 +84,10 @@ def sweep_epsilon(
         points.append(point)
         progress(len(points) / len(epsilons))
     column_names = points[0] if points else ("epsilon",)
-    return {name: np.array([point[name] for point in points], dtype=np.float64) for name in column_names}
+    return {
+        column_name: np.array([point[column_name] for point in points], dtype=np.float64)
+        for column_name in column_names
+    }
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
@@ -163,15 +166,18 @@ def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict
     """Return the expected squared error of the prediction at the problem's epsilon, by the keys of `METHOD_LINES`."""
     cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
     sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
-    return {key: float(sweep[f"{name}_predictions"][0]) for key, name in COLUMN_PREFIXES.items()}
+    return {
+        method_key: float(sweep[f"{column_prefix}_predictions"][0])
+        for method_key, column_prefix in COLUMN_PREFIXES.items()
+    }
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
     """Return the errors of `compute_errors` at all `PAPER_EPSILONS`, by method and epsilon: ``weights_1``."""
     return {
-        f"{key}_{epsilon:g}": error
+        f"{method_key}_{epsilon:g}": error
         for epsilon in PAPER_EPSILONS
-        for key, error in compute_errors(num_rows, EXPONENT, epsilon, seed).items()
+        for method_key, error in compute_errors(num_rows, EXPONENT, epsilon, seed).items()
     }
 
 

@@ -263,9 +263,9 @@ def _ascend_dual(search: _Search) -> IntArray:
             search.record(last_point.priced_entries.used_positions.size)
         if search.is_proved or search.should_stop():
             break
-        positions = last_point.priced_entries.used_positions
-        used_prices = last_point.priced_entries.prices.ravel()[positions]
-        codes_by_smoothing.append(_encode_entries(positions, used_prices))
+        used_positions = last_point.priced_entries.used_positions
+        used_prices = last_point.priced_entries.prices.ravel()[used_positions]
+        codes_by_smoothing.append(_encode_entries(used_positions, used_prices))
         m = last_point.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
     return np.unique(np.concatenate((*codes_by_smoothing[-3:], np.empty(0, dtype=np.int64))))
@@ -318,10 +318,10 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
             return f"The restricted problem could not be solved ({restricted_solution}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
-        positions = _find_entering(search, prices, restricted_solution.multipliers)
-        positions = np.union1d(positions, priced_entries.used_positions)
+        entering_positions = _find_entering(search, prices, restricted_solution.multipliers)
+        entering_positions = np.union1d(entering_positions, priced_entries.used_positions)
         # Entries are never dropped, so the working set cannot go round in circles.
-        next_codes = np.union1d(entry_codes, _encode_entries(positions, prices[positions]))
+        next_codes = np.union1d(entry_codes, _encode_entries(entering_positions, prices[entering_positions]))
         if next_codes.size == entry_codes.size:
             return "No entry is left to let in: what remains of the gap is rounding."
         entry_codes = next_codes
@@ -386,9 +386,9 @@ def solve_with_cvxpy(
             stop_reason = f"{solver} failed ({error}); ordinary least squares stands in."
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
-    weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
+    raw_matrix = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
     multipliers = np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
-    w = whitened.repair(whitened.sort_rows(weights))
+    w = whitened.repair(whitened.sort_rows(raw_matrix))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
     m = -whitened.triangular_factor @ multipliers.T
     return evaluate(problem, whitened.restore_order(w), m, stop_reason)

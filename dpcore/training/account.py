@@ -48,7 +48,7 @@ class Cell:
     """One row of the table: a method at a bound.
 
     Attributes:
-        method: What is done.
+        method: How a user is bounded, and what trains the model.
         bound: h, in rows: real and above 0 for weights and clipped sums, whole and at least 1 for a cap. Smooth
             weights of h at most 1 average each user's rows (Epasto et al. 2020, claim 1, where every user has a
             row); any method of h at least the largest user bounds nobody. Followed clipped sums begin there or above.
@@ -172,11 +172,15 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 def _find_sampled_multiplier(
     mechanism: Mechanism, weight_multiplier: float, multiplier_without_sampling: float
 ) -> float:
-    """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up."""
+    """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up.
+
+    It is never above ``multiplier_without_sampling``, the multiplier if all users take part in every step.
+    """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_step = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
 
     def compute_epsilon(multiplier: float) -> float:
+        """Return the ε of all steps and the sum of weights together at a noise multiplier, rounded up."""
         return bound_sampled_epsilon(
             multiplier, mechanism.sampled, mechanism.steps, weight_multiplier, mechanism.delta, grid_step
         )

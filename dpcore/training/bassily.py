@@ -107,21 +107,23 @@ def train_bassily(
     num_steps_run = min(max(round(num_steps * step_share), 1), num_steps)
     row_positions = np.arange(int(rows.sizes.max()))
     weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
-    for step in range(num_steps - num_steps_run + 1, num_steps + 1):
+    for step_number in range(num_steps - num_steps_run + 1, num_steps + 1):
         drawn_users = rng.integers(0, num_users, num_runs)
         drawn_sizes = rows.sizes[drawn_users]
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        positions = row_positions[: int(drawn_sizes.max())]
-        row_indices = rows.starts[drawn_users][:, None] + np.minimum(positions, drawn_sizes[:, None] - 1)
+        user_row_positions = row_positions[: int(drawn_sizes.max())]
+        row_indices = rows.starts[drawn_users][:, None] + np.minimum(
+            user_row_positions, drawn_sizes[:, None] - 1
+        )
         signed_rows = rows.signed[row_indices]
         slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
         slopes = np.maximum(slopes, -max_slopes[row_indices]) * weights[row_indices, weight_columns]
-        slopes[positions >= drawn_sizes[:, None]] = 0.0
+        slopes[user_row_positions >= drawn_sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
         gradient_noise = sigma * rng.standard_normal((num_runs, num_features))
         noisy_gradient = num_users * gradient + gradient_noise
-        theta = np.clip(theta - first_rate / math.sqrt(step) * noisy_gradient, -BOX, BOX)
+        theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
     return np.asarray(theta.T)
 
 
@@ -156,10 +158,10 @@ def compute_losses(
     if bound != NO_BOUND:
         cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     loss_by_line_key: dict[str, float] = {}
-    for epsilon, (name, cell) in itertools.product(PRINTED_WEIGHT_LOSSES, cells_by_name.items()):
+    for epsilon, (method_name, cell) in itertools.product(PRINTED_WEIGHT_LOSSES, cells_by_name.items()):
         theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size, step_share)
         run_losses = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
-        loss_by_line_key[f"{name}_{epsilon}"] = float(run_losses.mean())
+        loss_by_line_key[f"{method_name}_{epsilon}"] = float(run_losses.mean())
     return loss_by_line_key
 
 

@@ -132,7 +132,9 @@ def _draw_more_splits(
         user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
         codes_by_side = np.delete(user_order, test_positions), user_order[test_positions]
-        training_rows, test_rows = (all_rows.select_users(np.sort(users)) for users in codes_by_side)
+        training_rows, test_rows = (
+            all_rows.select_users(np.sort(side_codes)) for side_codes in codes_by_side
+        )
         splits.append((training_rows, test_rows))
     return splits
 
@@ -181,8 +183,8 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
 
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
-    losses = select_score(table.scores)
-    summary = summarise_splits(losses[cell_index] - losses[other_cell_index], table.experiment)
+    run_losses = select_score(table.scores)
+    summary = summarise_splits(run_losses[cell_index] - run_losses[other_cell_index], table.experiment)
     return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_errors))
 
 
@@ -276,9 +278,11 @@ def predict_excess(
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
     effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    losses = weights.smooth_losses(histogram, effective_thresholds)
+    weight_losses = weights.smooth_losses(histogram, effective_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
-    return np.asarray(0.5 * (sampling_cost * losses.squared_weights + noise_cost * losses.largest_weight**2))
+    return np.asarray(
+        0.5 * (sampling_cost * weight_losses.squared_weights + noise_cost * weight_losses.largest_weight**2)
+    )
 
 
 def compute_theorem_trade_off(

@@ -472,7 +472,7 @@ def train_cells(
     sum_gradients = make_bounded_gradient(rows, mechanism, cells, seed, run_numbers, ranks)
     gradient_draws, weight_draws = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     if mechanism.pace is Pace.RULE:
-        count_rngs = [np.random.default_rng([seed, 5, number]) for number in run_numbers]
+        count_rngs = [np.random.default_rng([seed, 5, run_number]) for run_number in run_numbers]
         count_draws = np.stack([rng.standard_normal(mechanism.steps) for rng in count_rngs], axis=1)
         theta_and_bounds = simulate_descents(
             sum_gradients,
@@ -492,7 +492,7 @@ def train_cells(
     weight_sums = np.maximum(noisy_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     is_sampled = mechanism.sampled < 1.0
-    rngs = [np.random.default_rng([seed, 4, number]) for number in run_numbers if is_sampled]
+    rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
 
     def take_gradient(theta: FloatArray, step: int) -> FloatArray:
         """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""

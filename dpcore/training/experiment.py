@@ -336,8 +336,10 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             if theta is not None
         )
         if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
-            first, _, *first_without_noise = scores_by_split[0]
-            scores_without_noise = [scores_without_privacy + scores - first for scores in first_without_noise]
+            first_without_privacy, _, *first_without_noise = scores_by_split[0]
+            scores_without_noise = [
+                scores_without_privacy + scores - first_without_privacy for scores in first_without_noise
+            ]
         best_constant = optimum.find_best_constant(training_rows, loss)
         guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
@@ -499,7 +501,9 @@ def _fill_batch(
     for split_index, (training_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        split_runs = tuple(number for number in run_numbers if number % len(splits) == split_index)
+        split_runs = tuple(
+            run_number for run_number in run_numbers if run_number % len(splits) == split_index
+        )
         if not split_runs:
             continue
         if cells[0].method is Method.OUTPUT:
@@ -514,8 +518,8 @@ def _fill_batch(
             )
         if theta is None:
             return False
-        positions = np.array(cell_indices)[:, None], np.array(split_runs)
+        score_positions = np.array(cell_indices)[:, None], np.array(split_runs)
         for side_index, side_rows in enumerate((training_rows, test_rows)):
             model_scores = compute_scores(side_rows, mechanism.loss, theta)
-            scores[*positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
+            scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
     return True

@@ -267,7 +267,10 @@ def measure_agreement(fading_mean: FloatArray, noise_scale: float, step: int) ->
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:
-    """Return the factors by which the next steps are longer than the rule's, shape (runs,): grown or shrunk.
+    """Return the factors by which the next steps are longer than the rule's, shape (runs,).
+
+    They stay for the first `SETTLED_SHARE` of the steps; then each grows where gradients point one way, up to
+    `MAX_GROWTH`, and else shrinks, down to 1.
 
     Args:
         step_factors: How many times as long they were until now.
@@ -287,7 +290,7 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 def average_iterate(
     mean_theta: FloatArray, total_weight: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of the iterates and the weight of all of them, with one iterate more.
+    """Return the weighted mean of the iterates and the sum of their weights, with the iterate of one step more.
 
     Args:
         mean_theta: Until now, shape (d, runs).

@@ -113,6 +113,7 @@ class TrainingParameters(Parameters):
     """The same seed generates the same data."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: a cap of a broken number, and what mechanism or generator refuse."""
         problems.finite(positive_above=self.positive_above)
         if self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0:
             problems.add(f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}")

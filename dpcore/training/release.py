@@ -277,9 +277,11 @@ class _Release:
         # The number of users is public, or released with noise.
         num_users = float(rows.num_users)
         if rule_grid.num_users_unit:
-            unit = rule_grid.num_users_unit
-            noisy_units = gaussian_steps.release(np.array([unit * rows.num_users]), unit**2)
-            num_users = max(float(noisy_units[0]) / unit, unit_noise)
+            num_users_unit = rule_grid.num_users_unit
+            noisy_units = gaussian_steps.release(
+                np.array([num_users_unit * rows.num_users]), num_users_unit**2
+            )
+            num_users = max(float(noisy_units[0]) / num_users_unit, unit_noise)
 
         def take_direction(
             theta: FloatArray, bounds: FloatArray, step: int

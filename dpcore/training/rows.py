@@ -94,13 +94,15 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
         raise InvalidInput([f"the range of {column} is missing" for column in missing_columns])
     feature_names = dataset.table.feature_names
     # Features stand in the order of the design; a number keeps its column's name.
-    ranges_of_features = tuple(ranges[name] if name in numeric_columns else None for name in feature_names)
+    ranges_of_features = tuple(
+        ranges[feature_name] if feature_name in numeric_columns else None for feature_name in feature_names
+    )
     return Scaling(ranges_of_features, math.sqrt(len(design.features) + design.intercept))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassifierRows:
-    """Rows sorted by user.
+    """The rows that a classifier learns from or is judged on, sorted by user.
 
     Attributes:
         features: Norm of a row at most 1, shape (num_rows, num_features).
@@ -151,17 +153,17 @@ class ClassifierRows:
 
     @property
     def num_rows(self) -> int:
-        """Return n."""
+        """Return n, the number of rows."""
         return int(self.user_codes.size)
 
     @property
     def num_users(self) -> int:
-        """Return m."""
+        """Return m, the number of users."""
         return int(self.sizes.size)
 
     @property
     def num_features(self) -> int:
-        """Return d."""
+        """Return d, the number of features."""
         return int(self.features.shape[1])
 
     def select_users(self, user_codes: IntArray) -> ClassifierRows:
@@ -198,11 +200,11 @@ def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[Classi
 
     Args:
         rows: Of at least two users.
-        test_share: Of the users that is held out, strictly between 0 and 1; at least one user stays on either side.
+        test_share: Share of the users held out, strictly between 0 and 1; at least one user stays on either side.
         seed: Of the draw.
 
     Raises:
-        InvalidInput: ``share`` out of range, or fewer than two users.
+        InvalidInput: ``test_share`` out of range, or fewer than two users.
     """
     with Problems() as problems:
         problems.inside(0.0, 1.0, **{"the share of users that is held out": test_share})
@@ -234,7 +236,7 @@ class Measure(enum.Enum):
 
 
 class ScoreUnit(enum.Enum):
-    """The units of a mean: all rows count equally, or all users. They differ if heavy users differ."""
+    """The units of a mean score: all rows count equally, or all users do; both agree unless heavy users differ."""
 
     ROWS = "rows"
     USERS = "users"
@@ -255,7 +257,7 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
         Shape (runs, 2, 2): over rows and over users; loss, and share of rows told right (a margin of 0 counts half).
     """
     num_runs = theta.shape[1]
-    scores = np.zeros((num_runs, *SCORE_SHAPE))
+    model_scores = np.zeros((num_runs, *SCORE_SHAPE))
     user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
     row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), user_weights))
     block_size = max(_BLOCK // num_runs, 1)
@@ -264,11 +266,11 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
         margins = rows.signed[row_slice] @ theta
         accuracies = 0.5 * (np.sign(margins) + 1.0)
         for measure_index, measure_values in enumerate((loss.evaluate(margins), accuracies)):
-            scores[:, :, measure_index] += (row_weights[:, row_slice] @ measure_values).T
-    return scores
+            model_scores[:, :, measure_index] += (row_weights[:, row_slice] @ measure_values).T
+    return model_scores
 
 
 def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
-    """Compute the scores of the model that gives every row the same score, shape (2, 2)."""
+    """Compute loss and accuracy of a model with one score for every row, over rows and over users, shape (2, 2)."""
     rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
     return np.asarray(compute_scores(rows_of_ones, loss, np.array([[score]]))[0])

@@ -92,6 +92,7 @@ def _show_training(parameters: OwnersParameters) -> None:
 
 
 def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:
+    """Draw the figure of accuracies; once training has ended also the sentences, the table, settings and label."""
     if not is_running and result.share_done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)}.")
     figures.draw(answer_plots.plot_accuracy(result, provenance, has_paper))
@@ -144,8 +145,8 @@ def show_files(answer: Answer) -> None:
     source, training_card = report_content.build_session_source(), None
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
-        (records, _, _, disclosure), result = latest_training
-        training_card = TrainingCard(result, disclosure, records is not Records.UPLOAD)
+        (records, _, _, disclosure), study_result = latest_training
+        training_card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
     report_content.draw(
         "owners",
         answer.disclosure

@@ -31,12 +31,14 @@ class OwnersTable:
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
+    """Build the dataset of an uploaded table; raise `InvalidInput` if models cannot be trained on it."""
     dataset = design_matrix.build_dataset(table, design, disclosure)
     read_table(dataset)  # What cannot be trained on is said before it is used.
     return dataset
 
 
 def _build_entry(dataset: Dataset, account: str, design: Design | None) -> OwnersTable:
+    """Build what the page keeps of a table: its records and its dataset; account and design are not kept."""
     # What the columns mean makes other records of the same file.
     return OwnersTable(read_table(dataset), dataset)
 
@@ -59,7 +61,7 @@ def find_table() -> OwnersTable | None:
 
 
 def show_table() -> OwnersTable | None:
-    """Show the page's own table and the uploader; return the table, or None."""
+    """Show the uploader and what is in use of the page's own table; return the table, or None if there is none."""
     owners_table = find_table()
     UPLOAD.show_uploader()
     UPLOAD.show_choices()

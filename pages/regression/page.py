@@ -83,8 +83,8 @@ def show_release(answer: Answer) -> None:
     if latest_draw is None:
         cards.label(answer.disclosure)
     else:
-        label = "Released coefficients (CSV)"
-        store.file_button(label, lambda: regression_draw.write_draws(draws), "released-coefficients")
+        button_label = "Released coefficients (CSV)"
+        store.file_button(button_label, lambda: regression_draw.write_draws(draws), "released-coefficients")
 
 
 def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
@@ -93,9 +93,9 @@ def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> 
     coefficient_names = problem.feature_names if latest_draw is None else latest_draw.feature_names
     columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in coefficient_names]}
     if latest_draw is not None:
-        columns["Released"] = values = latest_draw.release.values
-        columns["95 % from"] = values - latest_draw.half_widths
-        columns["95 % to"] = values + latest_draw.half_widths
+        columns["Released"] = released_values = latest_draw.release.values
+        columns["95 % from"] = released_values - latest_draw.half_widths
+        columns["95 % to"] = released_values + latest_draw.half_widths
     noise_scale = estimate.laplace_noise.scale if latest_draw is None else latest_draw.release.scale
     columns["Noise scale b"] = np.full(len(coefficient_names), noise_scale)
     columns["Standard error"] = (
@@ -222,7 +222,9 @@ class RegressionPage(Page):
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Leave out the settings of the generator for other data."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+        return [
+            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
+        ]
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""

@@ -85,8 +85,8 @@ class TrainingPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
-        measure, unit = (st.session_state[QUESTION.key(name)] for name in ("measure", "over"))
-        plot = plots.plot_methods(answer.solution, measure, unit)
+        measure, score_unit = (st.session_state[QUESTION.key(key_name)] for key_name in ("measure", "over"))
+        plot = plots.plot_methods(answer.solution, measure, score_unit)
         draw_plot(plot)
         return plot
 
@@ -126,7 +126,9 @@ class TrainingPage(Page):
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out how data are generated, unless these are."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+        return [
+            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
+        ]
 
     def describe_files(self, answer: Answer) -> str:
         """Name the part of the downloads that has single files."""

@@ -162,14 +162,16 @@ def _show_upload() -> TrainingData | None:
 
 def _propose_ranges(data: TrainingData) -> None:
     """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
-    state, key = st.session_state, QUESTION.key("proposed")
-    if state.get(key) == data.account:
+    state, proposed_key = st.session_state, QUESTION.key("proposed")
+    if state.get(proposed_key) == data.account:
         return
-    state[key], labelled_rows = data.account, data.dataset.table
+    state[proposed_key], labelled_rows = data.account, data.dataset.table
     assert labelled_rows is not None
     for column in data.numeric_columns:
-        values = labelled_rows.features[:, labelled_rows.feature_names.index(column)]
-        value_range = (None, None) if data.dataset.is_private else round_out(values.min(), values.max())
+        feature_values = labelled_rows.features[:, labelled_rows.feature_names.index(column)]
+        value_range = (
+            (None, None) if data.dataset.is_private else round_out(feature_values.min(), feature_values.max())
+        )
         state.update(zip((_range_key(end_name, column) for end_name in END_WORDS), value_range, strict=True))
 
 

@@ -96,11 +96,16 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
     axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
     coordinates = [solution.get_coordinate(map_axis) for map_axis in axes]
-    x, y = (float(np.clip(value, *AXIS_RANGES[axis])) for axis, value in zip(axes, coordinates, strict=True))
+    x, y = (
+        float(np.clip(coordinate, *AXIS_RANGES[axis]))
+        for axis, coordinate in zip(axes, coordinates, strict=True)
+    )
     if [x, y] == coordinates:
         return Mark("You", x, y, Style.SMOOTH)
     pairs = zip(axes, coordinates, strict=True)
-    hover_text = "<br>".join(("In fact:", *(f"{a.label}: {wording.number(value)}" for a, value in pairs)))
+    hover_text = "<br>".join(
+        ("In fact:", *(f"{a.label}: {wording.number(coordinate)}" for a, coordinate in pairs))
+    )
     return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 
@@ -194,13 +199,13 @@ UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a w
 def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
     """List (name, column in the file, form, index of ε): every form, and each private form at every ε."""
     lines = []
-    for form, (name, *_) in FORM_STYLES.items():
+    for form, (form_name, *_) in FORM_STYLES.items():
         if not form.is_private:
-            lines.append((name, form.value, form, 0))
+            lines.append((form_name, form.value, form, 0))
             continue
-        for index, epsilon in enumerate(result.study.epsilons):
+        for epsilon_index, epsilon in enumerate(result.study.epsilons):
             column_name = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column_name, form, index))
+            lines.append((f"{form_name}, ε = {wording.entered(epsilon)}", column_name, form, epsilon_index))
     return lines
 
 
@@ -224,7 +229,7 @@ def plot_accuracy(
     columns, owner_numbers = build_columns(result), result.study.numbers_of_owners
     items: list[Item] = []
     smallest_accuracy = 1.0
-    for name, column_name, form, epsilon_index in list_lines(result):
+    for line_name, column_name, form, epsilon_index in list_lines(result):
         mean_accuracies = columns[column_name]
         if np.isnan(mean_accuracies).all():
             continue
@@ -232,17 +237,15 @@ def plot_accuracy(
         _, style, symbol = FORM_STYLES[form]
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
-            item_options = {
-                "low": columns[f"{column_name}_smallest"],
-                "high": columns[f"{column_name}_largest"],
-            }
+            item_options["low"] = columns[f"{column_name}_smallest"]
+            item_options["high"] = columns[f"{column_name}_largest"]
         if len(owner_numbers) == 1:
             item_options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
-            items.insert(0, Bars(name, mean_accuracies, [name], style, **item_options))
+            items.insert(0, Bars(line_name, mean_accuracies, [line_name], style, **item_options))
         else:
             dash = DASHES[epsilon_index] if form.is_private else "longdash"
             item_options |= {"dash": dash, "width": 2.0, "symbol": symbol}
-            items.append(Curve(name, columns["owners"], mean_accuracies, style, **item_options))
+            items.append(Curve(line_name, columns["owners"], mean_accuracies, style, **item_options))
     lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
     limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
     ticks = tuple((n, wording.number(n)) for n in owner_numbers)
@@ -271,15 +274,15 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owner_numbers = {}, result.study.numbers_of_owners
-    for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
+    sentences, owner_numbers = dict[str, str](), result.study.numbers_of_owners
+    for other_form, (form_name, paper_sentence) in COMPARED_FORMS.items():
         signs = result.compare(Form.JOINT, other_form)
         num_pairs = int(np.isfinite(signs).sum())
         if not num_pairs:
             continue
         num_above, num_below = (int((signs == direction).sum()) for direction in (1.0, -1.0))
         count_text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
-        sentences[f"Joint privacy against {name}"] = (
+        sentences[f"Joint privacy against {form_name}"] = (
             f"{count_text} {paper_sentence}" if has_paper else count_text
         )
     joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)

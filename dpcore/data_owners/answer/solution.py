@@ -200,20 +200,20 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
     crossing_epsilon_by_name = {
-        name: float(bounds.find_epsilon_star(collaboration, protected_part))
-        for name, protected_part in (("joint privacy", JOINT), ("full privacy", FULL))
+        part_name: float(bounds.find_epsilon_star(collaboration, protected_part))
+        for part_name, protected_part in (("joint privacy", JOINT), ("full privacy", FULL))
     }
     if collaboration.personal == 0.0:
         crossing_epsilon_by_name = {"joint or full privacy": crossing_epsilon_by_name["joint privacy"]}
     crossings_text = " and ".join(
-        f"with {name} above ε = {wording.number(epsilon)}"
+        f"with {part_name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
-        else f"with {name} at no ε"
-        for name, epsilon in crossing_epsilon_by_name.items()
+        else f"with {part_name} at no ε"
+        for part_name, epsilon in crossing_epsilon_by_name.items()
     )
     marks = sorted(
-        (epsilon, f"{wording.capital(name)} begins to pay")
-        for name, epsilon in crossing_epsilon_by_name.items()
+        (epsilon, f"{wording.capital(part_name)} begins to pay")
+        for part_name, epsilon in crossing_epsilon_by_name.items()
         if math.isfinite(epsilon)
     )
     return MethodComparison(
@@ -270,7 +270,7 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     ]
     record_collaboration = collaboration.replace(records_per_unit=1.0)
     columns: dict[str, list[object]] = {
-        "Setting": [name for name, *_ in table_rows],
+        "Setting": [setting_name for setting_name, *_ in table_rows],
         "One record": [float(compute_bound(record_collaboration)) for _, compute_bound, *_ in table_rows],
         "The unit protected": [float(compute_bound(collaboration)) for _, compute_bound, *_ in table_rows],
         "As printed": [

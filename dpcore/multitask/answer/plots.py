@@ -101,7 +101,10 @@ def _plot_buckets(
     has_fifths = len(buckets) == len(BUCKET_NAMES)
     bucket_names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
     sizes_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    labels = [f"{name}<br>{sizes_text}" for name, sizes_text in zip(bucket_names, sizes_texts, strict=True)]
+    labels = [
+        f"{allocation_name}<br>{sizes_text}"
+        for allocation_name, sizes_text in zip(bucket_names, sizes_texts, strict=True)
+    ]
     low_column = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
     high_column = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
     share_column = Column("share_of_total", [bucket.share for bucket in buckets])
@@ -124,10 +127,10 @@ def _plot_buckets(
         )
     ]
     all_ratios = [0.8, 1.25]
-    for name, compared_buckets, style, symbol in compared_allocations:
+    for allocation_name, compared_buckets, style, symbol in compared_allocations:
         ratios = [bucket.ratio for bucket in compared_buckets]
-        ratio_column = Column(f"{name}: error_ratio", ratios)
-        items.append(Points(name, labels, ratio_column, style, symbol=symbol, size=11))
+        ratio_column = Column(f"{allocation_name}: error_ratio", ratios)
+        items.append(Points(allocation_name, labels, ratio_column, style, symbol=symbol, size=11))
         all_ratios += ratios
     # The limits do not move with mu.
     lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
@@ -168,7 +171,7 @@ def choose_indices(num_values: int) -> IntArray:
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
     comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
-    sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    sizes, mean_weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     return Plot(
         "many-tasks-weights",
@@ -178,10 +181,14 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
         (
             Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
-            Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Points(name_weights(comparison), sizes, mean_weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
-        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
+        {
+            "users_of_task": sizes,
+            "weight_over_root_beta": mean_weights,
+            "uniform_over_root_beta": uniform_weights,
+        },
     )
 
 
@@ -192,8 +199,8 @@ def plot_skew(comparison: WeightComparison, free_skew: FloatArray) -> Plot:
         (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
         ("Free weights", free_skew, USER_OPTIMUM_STYLE, "diamond"),
     ):
-        sizes, means = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
-        x, y = Column("users_of_task", sizes), Column(name, means)
+        sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
+        x, y = Column("users_of_task", sizes), Column(name, mean_skews)
         items.append(Points(name, x, y, style, opacity=0.8, symbol=symbol, size=6))
     return Plot(
         "many-tasks-weight-skew",
@@ -299,8 +306,8 @@ def plot_users(comparison: WeightComparison) -> Plot:
     """Plot the mean share of the budget used over the user's number of tasks."""
     tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
-        task_counts, means = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
-        x, y = Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", means)
+        task_counts, mean_shares = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
+        x, y = Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", mean_shares)
         curves.append(Curve(name, x, y, style))
     return Plot(
         "many-tasks-users",

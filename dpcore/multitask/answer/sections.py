@@ -109,16 +109,16 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
             allocation_by_name[words.name_sampling(comparison.best_sampling)] = comparison.best_sampling
         for fit, fit_text in fit_texts.items():
             for exponent in sorted({0.0, comparison.rule.exponent}):
-                name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
+                weights_name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
                 rule = WeightRule(exponent, fit)
-                allocation_by_name[f"{name}, {fit_text}"] = rule.allocate(comparison.problem)
+                allocation_by_name[f"{weights_name}, {fit_text}"] = rule.allocate(comparison.problem)
         allocation_by_name[f"Exact optimum, {optimum_name}"] = optimum
-        for name, allocation in allocation_by_name.items():
+        for weights_name, allocation in allocation_by_name.items():
             relative_excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
             table_rows.append(
                 {
                     "Users of a task": users_text,
-                    "Weights": name,
+                    "Weights": weights_name,
                     "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
                     "Above the optimum of its kind": 100.0 * relative_excess,
                     "Largest weight skew": 100.0 * compute_skew(allocation).max(),
@@ -256,8 +256,11 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
             columns[f"{'relative_rmse' if is_relative else 'rmse'}_{column_suffix}"] = summary.means
             columns[f"standard_error_{column_suffix}"] = summary.standard_errors
             whisker_lengths, y = np.nan_to_num(2.0 * summary.standard_errors), summary.means
-            whisker_ends, name = (y - whisker_lengths, y + whisker_lengths), f"ε = {wording.entered(epsilon)}"
-            curve = Curve(name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
+            whisker_ends, curve_name = (
+                (y - whisker_lengths, y + whisker_lengths),
+                f"ε = {wording.entered(epsilon)}",
+            )
+            curve = Curve(curve_name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
             curves.append(curve)
         title = f"{ALGORITHM_NAMES[algorithm]}, a = {wording.entered(power)}"
         return Plot(
@@ -379,11 +382,11 @@ def write_pair_weights(allocation: Allocation, label: str) -> str:
     """
     graph, user_scales = allocation.problem.graph, allocation.user_scales
     csv_pieces = [f"# {label}\nuser,task,weight\n"]
-    for first in range(0, graph.num_pairs, ROWS_PER_PIECE):
-        pair_slice = slice(first, first + ROWS_PER_PIECE)
-        users, task_codes = graph.user_codes[pair_slice], graph.task_codes[pair_slice]
-        weights = allocation.task_weights[task_codes] * user_scales[users]
-        weight_table = pd.DataFrame({"user": users, "task": task_codes, "weight": weights})
+    for first_pair in range(0, graph.num_pairs, ROWS_PER_PIECE):
+        pair_slice = slice(first_pair, first_pair + ROWS_PER_PIECE)
+        user_codes, task_codes = graph.user_codes[pair_slice], graph.task_codes[pair_slice]
+        pair_weights = allocation.task_weights[task_codes] * user_scales[user_codes]
+        weight_table = pd.DataFrame({"user": user_codes, "task": task_codes, "weight": pair_weights})
         csv_pieces.append(weight_table.to_csv(header=False, index=False, lineterminator="\n"))
     return "".join(csv_pieces)
 

@@ -218,9 +218,8 @@ def compare_weights(
     """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
     problem = exponent_curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
-    return WeightComparison(
-        tasks, rule, rule.allocate(problem), best_sampling, entered_sampling, exponent_curve
-    )
+    allocation = rule.allocate(problem)
+    return WeightComparison(tasks, rule, allocation, best_sampling, entered_sampling, exponent_curve)
 
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
@@ -254,6 +253,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
     """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
 
     def find_optima(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
+        """Find both optima for a budget of 1, the one per task first."""
         problem = TaskProblem(tasks.graph, 1.0, loss)
         return Optima(
             find_best_task_weights(problem, TOLERANCE, lambda share: progress(0.7 * share), should_stop),

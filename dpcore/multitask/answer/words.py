@@ -48,9 +48,8 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
 def describe_tail_and_head(comparison: WeightComparison) -> str:
     """Describe the gain of the smallest and of the largest tasks under the weights; no full stop."""
     has_fifths = len(comparison.buckets) == 5
-    tail_text, head_text = (
-        ("The tail fifth of tasks", "the head") if has_fifths else ("The smallest task", "the largest")
-    )
+    tail_text = "The tail fifth of tasks" if has_fifths else "The smallest task"
+    head_text = "the head" if has_fifths else "the largest"
     return f"{tail_text} {_describe_gain(comparison.buckets[0])}, {head_text} {_describe_gain(comparison.buckets[-1])}"
 
 
@@ -159,8 +158,8 @@ def write_detail(solution: MultitaskSolution) -> str:
 
 def compute_inflation(comparison: WeightComparison) -> float:
     """Compute c of equation 10, the part of the budget to which the weights are scaled."""
-    problem, weights = comparison.problem, comparison.allocation.task_weights
-    return float(problem.num_users * problem.budget / (problem.task_sizes @ weights**2))
+    problem, task_weights = comparison.problem, comparison.allocation.task_weights
+    return float(problem.num_users * problem.budget / (problem.task_sizes @ task_weights**2))
 
 
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
@@ -233,10 +232,12 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
         "Tasks of the busiest user": int(graph.tasks_per_user.max()),
     }
     generated_lines = (Line("Data", "generated users and tasks", disclosure),)
-    count_lines = (
-        Line(name, wording.number(count), disclosure, number=count) for name, count in counts_by_name.items()
+    data_lines = generated_lines if dataset is None else summarise_dataset(dataset)
+    counts = counts_by_name.items()
+    return (
+        *data_lines,
+        *(Line(count_name, wording.number(count), disclosure, number=count) for count_name, count in counts),
     )
-    return (*(generated_lines if dataset is None else summarise_dataset(dataset)), *count_lines)
 
 
 def write_methods(solution: MultitaskSolution) -> Methods:

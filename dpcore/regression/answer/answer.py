@@ -47,8 +47,8 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         ("No bound, standard error", no_cap.error(), _write_noise_share(no_cap), ERROR_HELP),
     ]
     if best_cap_method is not None:
-        entry = ("Best bound, standard error", best_cap_method.error(), best_cap_method.note, ERROR_HELP)
-        number_entries.insert(2, entry)
+        cap_entry = ("Best bound, standard error", best_cap_method.error(), best_cap_method.note, ERROR_HELP)
+        number_entries.insert(2, cap_entry)
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)}",
         wording.number(prediction_error),
@@ -132,9 +132,8 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if deficient_caps.size:
         bound_text = wording.counted(int(deficient_caps.max()), "row")
-        facts["Bounds without an estimate"] = (
-            f"up to {bound_text} per user: some draws were linearly dependent."
-        )
+        fact = f"up to {bound_text} per user: some draws were linearly dependent."
+        facts["Bounds without an estimate"] = fact
     return facts
 
 
@@ -152,9 +151,8 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
     )
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
     formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
-    yield section.Table(
-        tabulate_methods(solution), "Errors of all methods", formats, key="regression_methods"
-    )
+    columns = tabulate_methods(solution)
+    yield section.Table(columns, "Errors of all methods", formats, key="regression_methods")
     yield section.Note(
         f"Errors of predictions are in {unit_text}, of coefficients in {unit_text} per unit of feature. Bounds are "
         f"averaged over {wording.counted(solution.cap_draws.num_draws, 'draw')}."

@@ -43,21 +43,21 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
     is_coefficients, best_method = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
     methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
-    errors = np.array([method.error(target) for method in methods])
+    method_errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.compute_error_ratio(best_method, target) for method in methods])
     method_labels = np.array([write_two_line_label(method) for method in methods])
     points, error_parts = list[Points](), None
     if is_coefficients:
         noise_shares = np.array([method.noise_share for method in methods])
-        error_parts = errors * np.sqrt((1.0 - noise_shares, noise_shares))
+        error_parts = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
         points = [
-            Points(part_name, method_labels, Column(column_name, part), style, symbol=symbol, size=9)
-            for part_name, column_name, part, style, symbol in (
+            Points(part_name, method_labels, Column(column_name, part_errors), style, symbol=symbol, size=9)
+            for part_name, column_name, part_errors, style, symbol in (
                 ("Sampling error", "sampling_error", error_parts[0], Style.SAMPLING, "circle"),
                 ("Privacy noise", "privacy_noise", error_parts[1], Style.PRIVACY, "diamond"),
             )
         ]
-    limits = fit_limits(errors, error_parts)
+    limits = fit_limits(method_errors, error_parts)
     is_ours = np.array([method is best_method for method in methods])
     bars = []
     for group_name, is_shown, style, opacity in (
@@ -67,7 +67,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         group = Bars(
             group_name,
             method_labels[is_shown],
-            errors[is_shown],
+            method_errors[is_shown],
             style,
             hover=(("times the best", ratios[is_shown]),),
             base=limits[0],
@@ -85,7 +85,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         build_error_axis(solution.unit, target, limits),
         (*bars, *points),
         solution.dataset.provenance,
-        {"method": [method.name for method in methods], "error": errors, "times_the_best": ratios},
+        {"method": [method.name for method in methods], "error": method_errors, "times_the_best": ratios},
         is_main=True,
     )
 
@@ -151,8 +151,14 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
     columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(label, sweep["epsilon"], columns[f"{COLUMN_PREFIXES[key]}_{target_name}"], style, symbol=symbol)
-        for key, label, style, symbol in study.METHOD_LINES
+        Curve(
+            method_name,
+            sweep["epsilon"],
+            columns[f"{COLUMN_PREFIXES[method_key]}_{target_name}"],
+            style,
+            symbol=symbol,
+        )
+        for method_key, method_name, style, symbol in study.METHOD_LINES
     ]
     return Plot(
         "regression-epsilon",
@@ -200,7 +206,9 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
     class_edges = np.unique(sizes).astype(np.float64)
     if class_edges.size > MAX_POINTS:
         class_edges = log_spaced(float(class_edges[0]), float(class_edges[-1]), MAX_POINTS)
-    weight_columns = {f"{key.replace(' ', '_')}_user_weight": w for key, w in weights_by_method.items()}
+    weight_columns = {
+        f"{method_key.replace(' ', '_')}_user_weight": w for method_key, w in weights_by_method.items()
+    }
     user_table = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns})
     grouped_users = user_table.groupby(np.searchsorted(class_edges, sizes, side="right"))
     class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
@@ -214,7 +222,9 @@ def plot_weights(solution: RegressionSolution) -> Plot:
         cap = solution.cap_curve.max_contributions
         estimate_by_method["best bound"] = sample_limiting.draw_estimate(problem, cap)
     estimate_by_method["ours"] = solution.best_estimate
-    weights_by_method = {key: compute_user_weights(problem, c) for key, c in estimate_by_method.items()}
+    weights_by_method = {
+        method_key: compute_user_weights(problem, c) for method_key, c in estimate_by_method.items()
+    }
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows_of_user, _, *mean_weights = columns.values()
     lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights))
@@ -224,13 +234,9 @@ def plot_weights(solution: RegressionSolution) -> Plot:
         for (method_name, style, symbol), mean_user_weights in zip(method_styles, mean_weights, strict=True)
     ]
     alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
-    x = Axis(
-        "rows of the user", "rows per user", (1.0, max(float(rows_of_user.max()), 2.0)), number_format=",.3~g"
-    )
-    y = Axis(
-        "weight of a user, Σ |c|",
-        "1 / unit of feature",
-        (max(lowest_weight, highest_weight / 1e6), highest_weight),
-    )
+    size_limits = (1.0, max(float(rows_of_user.max()), 2.0))
+    x = Axis("rows of the user", "rows per user", size_limits, number_format=",.3~g")
+    weight_limits = (max(lowest_weight, highest_weight / 1e6), highest_weight)
+    y = Axis("weight of a user, Σ |c|", "1 / unit of feature", weight_limits)
     title, provenance = "Weight of a user, by their rows", solution.dataset.provenance
     return Plot("regression-weights", title, alt, x, y, points, provenance, columns, height=HEIGHT)

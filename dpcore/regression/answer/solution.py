@@ -114,8 +114,8 @@ class RegressionSolution:
     @property
     def num_users_at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
-        weights = compute_user_weights(self.problem, self.best_estimate)
-        return int(np.count_nonzero(weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
+        user_weights = compute_user_weights(self.problem, self.best_estimate)
+        return int(np.count_nonzero(user_weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
     def near_optimal_caps(self) -> tuple[int, int] | None:
@@ -123,10 +123,12 @@ class RegressionSolution:
         if self.cap_curve is None:
             return None
         curve, best_index = self.cap_curve, self.cap_curve.best_index
-        errors = np.sqrt(curve.variances)
-        excluded_indices = np.flatnonzero(~(curve.has_estimate & (errors <= 1.05 * errors[best_index])))
+        standard_errors = np.sqrt(curve.variances)
+        excluded_indices = np.flatnonzero(
+            ~(curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index]))
+        )
         low_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
-        high_index = excluded_indices[excluded_indices > best_index].min(initial=errors.size) - 1
+        high_index = excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1
         return int(curve.caps[low_index]), int(curve.caps[high_index])
 
     @property

@@ -60,7 +60,7 @@ FORMS = {
 
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
-    """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
+    """Build programs for the answer's cell and the best weights and clipped sums; None without column meanings."""
     best_by_method = solution.best_by_method
     compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
     best_bounds = [best_by_method[method] for method in compared_methods if method in best_by_method]
@@ -85,7 +85,11 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     category_levels = []
     for column in (f.column for f in features if f.encoding is FeatureKind.CATEGORIES):
         prefix = f"{column}: "
-        levels = tuple(name.removeprefix(prefix) for name in feature_names if name.startswith(prefix))
+        levels = tuple(
+            program_name.removeprefix(prefix)
+            for program_name in feature_names
+            if program_name.startswith(prefix)
+        )
         category_levels.append((column, levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
@@ -114,8 +118,8 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     forms = []
     for cell in dict.fromkeys(cell for cell in cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        name = FORMS[cell.method][1].format(wording.number(cell.reach))
-        forms.append((name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
+        program_name = FORMS[cell.method][1].format(wording.number(cell.reach))
+        forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, settings, forms)
 
 
@@ -169,7 +173,7 @@ MAX_TABLES = 12
 
 
 def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
-    """Train beside a page: a first curve is there at once, and surer ones as more runs are made.
+    """Train beside a page and return the solution so far: a first curve at once, surer ones as more runs are made.
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
@@ -215,8 +219,10 @@ def show_inputs(answer: Answer, data: TrainingData) -> Parts:
         },
         key="training_methods",
     )
-    note = "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
-    yield Note(note)
+    note_text = (
+        "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
+    )
+    yield Note(note_text)
 
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
@@ -396,7 +402,7 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
             "runs": int(loss_summary.num_runs[i]),
-            **{key: finite_or_none(float(values[i])) for key, values in values_by_key.items()},
+            **{key: finite_or_none(float(cell_values[i])) for key, cell_values in values_by_key.items()},
         }
         for i, cell in enumerate(solution.cells)
     ]
@@ -417,9 +423,9 @@ def write_runs(table: RunTable, provenance: Provenance) -> str:
         "split": run_numbers % len(table.experiment.splits),
     }
     score_names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
-    for (side_name, score_unit, measure), scores in zip(
+    for (side_name, score_unit, measure), run_scores in zip(
         score_names, table.scores[cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
-        columns[f"{side_name}_{score_unit.value}_{measure.value}"] = scores
+        columns[f"{side_name}_{score_unit.value}_{measure.value}"] = run_scores
     columns["label"] = provenance.label
     return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")

@@ -52,8 +52,10 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best_bounds = [solution.best_by_method.get(method) for method in methods]
     mean_scores, half_widths, reaches = (
-        np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best_bounds])
-        for values in (summary.means, summary.half_widths, solution.bounds_in_rows)
+        np.array(
+            [math.nan if bound is None else float(cell_values[bound.cell_index]) for bound in best_bounds]
+        )
+        for cell_values in (summary.means, summary.half_widths, solution.bounds_in_rows)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0
@@ -237,18 +239,18 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     cell_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
     bound_column, curves = Column("bound", solution.bounds_in_rows[cell_indices]), []
-    for side_name, unit, side, style in SIDES:
-        mean_losses = solution.table.summarise(Measure.LOSS, unit, side).means[cell_indices]
+    for side_name, score_unit, side, style in SIDES:
+        mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[cell_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
-        name = f"Mean over {side_name}"
-        curves.append(Curve(name, bound_column, loss_column, style, dash=dash, width=width))
+        curve_name = f"Mean over {side_name}"
+        curves.append(Curve(curve_name, bound_column, loss_column, style, dash=dash, width=width))
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
-        wording.number(float(solution.table.summarise(unit=unit).means[adaptive_cell_index]))
-        for unit in ScoreUnit
+        wording.number(float(solution.table.summarise(unit=score_unit).means[adaptive_cell_index]))
+        for score_unit in ScoreUnit
     )
-    limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])
+    limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, score_unit) for score_unit in ScoreUnit])
     limits = float(limits_by_unit[:, 0].min()), float(limits_by_unit[:, 1].max())
     return Plot(
         "training-sides",

@@ -180,8 +180,8 @@ class TrainingSolution:
         cell_index: int | None = None,
     ) -> float:
         """Return the mean of a score over the runs of a cell; by default of the cell that answers."""
-        means = self.table.summarise(measure, unit, side).means
-        return float(means[self.answer_index if cell_index is None else cell_index])
+        mean_scores = self.table.summarise(measure, unit, side).means
+        return float(mean_scores[self.answer_index if cell_index is None else cell_index])
 
     def average_references(
         self, measure: Measure = Measure.LOSS, unit: ScoreUnit = ScoreUnit.ROWS
@@ -233,9 +233,9 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """
-    rows = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
-    mechanism, histogram = build_plain_mechanism(parameters), rows.histogram
-    eigenvalues = decision.compute_public_eigenvalues(rows, mechanism)
+    training_rows = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
+    mechanism, histogram = build_plain_mechanism(parameters), training_rows.histogram
+    eigenvalues = decision.compute_public_eigenvalues(training_rows, mechanism)
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_costs(epsilon: float) -> tuple[float, float]:

@@ -57,8 +57,10 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     ]
     if has_bound:
         unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
-        note = wording.agreeing(cell.reach, "row per user", unit)
-        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
+        unit_text = wording.agreeing(cell.reach, "row per user", unit)
+        numbers.insert(
+            0, Number("Bound h", wording.number(cell.reach), unit_text, bound_help, cell.reach, unit)
+        )
     else:
         numbers.insert(1, Number("95 % intervals", uncertainty_text))
     return tuple(numbers)
