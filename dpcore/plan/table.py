@@ -25,7 +25,7 @@ from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair, round_up
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import compute_errors_by_max_groups
+from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan.curves import (
     BoundCurve,
@@ -234,7 +234,11 @@ def build_mean_problem(
     is_split = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_split_budget = is_split and parameters.budget.mechanism is NoiseKind.LAPLACE
     release = private_counts.Release.CENTRED_SPLIT if has_split_budget else private_counts.Release.PAIR
-    value = read_values.clamped.mean if problem.table is None else read_values.clamped.unclamped_mean
+    value = (
+        read_values.clamped_values.mean
+        if problem.table_values is None
+        else read_values.clamped_values.unclamped_mean
+    )
     return replace(problem, release=release), value
 
 
@@ -277,7 +281,7 @@ def _make_group_curve(
     candidates = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
         noise, norm = group_parameters.pair_noise(groups, amount), group_parameters.pair_norm(groups, amount)
-        errors = compute_errors_by_max_groups(problem, amount, sorted_pairs)[group_indices]
+        errors = compute_parts_by_max_groups(problem, amount, sorted_pairs)[0][group_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha = np.maximum(errors**2 - noise**2, 0.0)
         beta = budget.mechanism.unit_variance * norm**2

@@ -9,7 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, STYLES, Answer, Number, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style, share_axis
@@ -141,8 +141,8 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
     bounds, bias, noise, error = columns.values()
     items: list[Item] = [
         Curve("Expected error", bounds, error, Style.TOTAL),
-        Curve(BIAS, bounds, bias, STYLES[BIAS]),
-        Curve(NOISE, bounds, noise, STYLES[NOISE]),
+        Curve(BIAS, bounds, bias, PART_STYLES[BIAS]),
+        Curve(NOISE, bounds, noise, PART_STYLES[NOISE]),
     ]
     if best.max_total > 0:
         items.append(Mark("Sweet spot", best.max_total, best.absolute_error / num_rows, Style.SMOOTH, "star"))
@@ -152,9 +152,9 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
     dots_limit = MAX_ERRORS * float(error.min())
     handle = Handle(
         "Bound", bounds, error, bound or best.max_total or 1.0, "bound", is_integer=True,
-        parts={BIAS: bias, NOISE: noise}, users=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias, noise, noise_draws, Spread.MEAN, dots_limit, "%", unit_name="counts"),
-        best_value=best.max_total or None,
+        error_parts={BIAS: bias, NOISE: noise}, user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        dots=Dots(bias, noise, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
+        best_bound=best.max_total or None,
     )  # fmt: skip
     return Plot(
         "start-tradeoff", "What a bound throws away, and the noise it needs",

@@ -26,7 +26,7 @@ MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
 
 
 def marks(text):
-    """What stands for a symbol outside of LaTeX and code: '^2', 'n_tau'."""
+    """Return what stands for a symbol outside of LaTeX and code: '^2', 'n_tau'."""
     return MARKS.findall(MATH_OR_CODE.sub("", text))
 
 
@@ -322,7 +322,7 @@ def assert_script_has_what_the_page_has(at, content, made):
                 one for one in chart(at, main.key.replace("-", "_"))["data"] if one["name"] == item.name
             )
             assert list(drawn["x"]) == list(np.asarray(item.x))
-            np.testing.assert_allclose(numbers(drawn["y"]) + item.base, np.asarray(item.y))
+            np.testing.assert_allclose(numbers(drawn["y"]) + item.base_value, np.asarray(item.y))
         elif isinstance(item, Level) and item.is_vertical:
             x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert list(x) == [item.value, item.value]

@@ -270,7 +270,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
         "Find the exact optima",
         "target",
         idle_text="Not computed yet. Millions of pairs take seconds.",
-        of_data=False,
+        depends_on_data=False,
     )
 
 
@@ -366,6 +366,6 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         "Error bound of all tasks",
         tuple(allocation_by_name),
         compute_error_bounds,
-        sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
+        best_method_sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
         provenance=tasks.disclosure,
     )

@@ -69,9 +69,9 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             method_labels[is_shown],
             method_errors[is_shown],
             style,
-            hover=(("times the best", ratios[is_shown]),),
-            base=limits[0],
-            gap=0.4,
+            hover_numbers=(("times the best", ratios[is_shown]),),
+            base_value=limits[0],
+            gap_share=0.4,
             is_overlaid=True,
             opacity=opacity,
         )
@@ -181,7 +181,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     columns = dict(zip(column_names, np.array(step_rows, dtype=np.float64).T, strict=True))
     seconds, gaps = columns["seconds"], columns["relative_gap"]
     x, y = np.arange(1.0, gaps.size + 1.0), np.maximum(gaps, 1e-12)
-    gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover=("seconds", seconds))
+    gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover_number=("seconds", seconds))
     iterations_text = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")

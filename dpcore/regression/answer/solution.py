@@ -221,8 +221,8 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
     build_search = functools.partial(
         Search,
         progress_text="The answer is being computed",
-        seconds=SOON_SECONDS,
-        later_seconds=SOON_SECONDS,
+        first_wait_seconds=SOON_SECONDS,
+        later_wait_seconds=SOON_SECONDS,
         is_light=True,
     )
     weights_search: SearchResult = yield build_search(
@@ -234,7 +234,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda estimate: estimate.certificate.proves(PROVED_GAP),
         settings=(parameters, problem, label_range),
         num_kept=NUM_KEPT if problem.features.size <= MAX_KEPT_ENTRIES else 0,
-        progress_text_at=PROGRESS_TEXTS,
+        progress_texts_by_stage=PROGRESS_TEXTS,
     )
     caps_search: SearchResult = yield build_search(
         "caps",
@@ -245,7 +245,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
         num_kept=NUM_KEPT,
-        progress_text_at=PROGRESS_TEXTS | {Stage.FIRST: "First answer: bounds are still being tried"},
+        progress_texts_by_stage=PROGRESS_TEXTS | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights_search.value is None:
         return weights_search

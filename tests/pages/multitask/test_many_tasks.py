@@ -186,10 +186,10 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
     curve = replace(
         solution.comparison.exponent_curve,
         exponents=np.arange(5.0),
-        totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]),
+        relative_totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]),
     )
     assert curve.near_optimal == (2.0, 3.0)
-    assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
+    assert replace(curve, relative_totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
 
 
 def test_an_own_sampling_is_compared():
