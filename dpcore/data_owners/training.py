@@ -146,9 +146,7 @@ def read_table(dataset: Dataset) -> LabelledRecords:
                 f"the owner with most rows has {largest_size:,}, too many beside {num_owners:,} owners",
                 remedy="Keep fewer rows of the largest owners",
             )
-    feature_indices = [
-        i for i, feature_name in enumerate(labelled_rows.feature_names) if feature_name != INTERCEPT
-    ]
+    feature_indices = [i for i, name in enumerate(labelled_rows.feature_names) if name != INTERCEPT]
     if not feature_indices:
         raise refuse("no feature is left besides the intercept")
     features = scale_records(labelled_rows.features[:, feature_indices])

@@ -274,10 +274,8 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
                 coefficients = solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
             else:
                 scaled_totals, scaled_weights = budget_root * task_totals, budget_root * pair_weights
-                step_rates = compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.steps)
-                coefficients = fit_descent(
-                    training_examples, scaled_weights, DESCENT_SETTINGS, step_rates, rng
-                )
+                rates = compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.steps)
+                coefficients = fit_descent(training_examples, scaled_weights, DESCENT_SETTINGS, rates, rng)
             test_error = test_examples.compute_root_mean_squared_error(coefficients)
             result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = test_error
 

@@ -108,10 +108,8 @@ class TaskGraph:
 
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
-        user_rows = self.matrix[user_codes]
-        return TaskGraph(
-            user_rows.indptr.astype(np.int64), user_rows.indices.astype(np.int32), self.num_tasks
-        )
+        matrix = self.matrix[user_codes]
+        return TaskGraph(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), self.num_tasks)
 
 
 def drop_empty_tasks(pairs: Pairs) -> Pairs:

@@ -215,11 +215,11 @@ def list_rows_of_example_3(g: int) -> RowKinds:
 def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
     """Build the problem of an example at epsilon = 2, with each kind of row repeated as often as it stands for."""
     features, user_codes, row_counts = row_kinds
-    repeated_features, row_user_codes = (
+    all_features, row_user_codes = (
         np.repeat(features, row_counts, axis=0),
         np.repeat(user_codes, row_counts),
     )
-    return RegressionProblem(repeated_features, row_user_codes, 2.0, value_bound, residual_variance)
+    return RegressionProblem(all_features, row_user_codes, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:

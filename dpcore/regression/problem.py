@@ -128,16 +128,14 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     smallest_value = float(singular_values[-1])
     condition_number = float(singular_values[0]) / smallest_value if smallest_value > 0.0 else np.inf
     # Dependent columns are refused by their names once the problem is put together; until then there is no E.
-    triangle_inverse = (
-        np.linalg.inv(r) if condition_number < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
-    )
+    inverse_factor = np.linalg.inv(r) if condition_number < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
     return Whitened(
         order=order,
         starts=starts,
         sizes=np.diff(starts, append=n),
         row_users=row_users,
         rows=q * np.sqrt(n),
-        right_side=np.ascontiguousarray((triangle_inverse / feature_scales[:, None]).T),
+        right_side=np.ascontiguousarray((inverse_factor / feature_scales[:, None]).T),
         triangular_factor=r * feature_scales,
         feature_scales=feature_scales,
         condition_number=condition_number,

@@ -105,21 +105,19 @@ def train_bassily(
     num_steps = num_users * num_users - 1
     # With one user there is no step: the model stays at 0.
     num_steps_run = min(max(round(num_steps * step_share), 1), num_steps)
-    row_positions = np.arange(int(rows.sizes.max()))
+    all_offsets = np.arange(int(rows.sizes.max()))
     weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
     for step_number in range(num_steps - num_steps_run + 1, num_steps + 1):
         drawn_users = rng.integers(0, num_users, num_runs)
         drawn_sizes = rows.sizes[drawn_users]
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        user_row_positions = row_positions[: int(drawn_sizes.max())]
-        row_indices = rows.starts[drawn_users][:, None] + np.minimum(
-            user_row_positions, drawn_sizes[:, None] - 1
-        )
+        row_offsets = all_offsets[: int(drawn_sizes.max())]
+        row_indices = rows.starts[drawn_users][:, None] + np.minimum(row_offsets, drawn_sizes[:, None] - 1)
         signed_rows = rows.signed[row_indices]
         slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
         slopes = np.maximum(slopes, -max_slopes[row_indices]) * weights[row_indices, weight_columns]
-        slopes[user_row_positions >= drawn_sizes[:, None]] = 0.0
+        slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
         gradient_noise = sigma * rng.standard_normal((num_runs, num_features))
         noisy_gradient = num_users * gradient + gradient_noise

@@ -501,9 +501,7 @@ def _fill_batch(
     for split_index, (training_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        split_runs = tuple(
-            run_number for run_number in run_numbers if run_number % len(splits) == split_index
-        )
+        split_runs = tuple(i for i in run_numbers if i % len(splits) == split_index)
         if not split_runs:
             continue
         if cells[0].method is Method.OUTPUT:

@@ -222,9 +222,7 @@ class RegressionPage(Page):
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Leave out the settings of the generator for other data."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [
-            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
-        ]
+        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""

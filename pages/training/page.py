@@ -126,9 +126,7 @@ class TrainingPage(Page):
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out how data are generated, unless these are."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [
-            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
-        ]
+        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
 
     def describe_files(self, answer: Answer) -> str:
         """Name the part of the downloads that has single files."""

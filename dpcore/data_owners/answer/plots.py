@@ -96,16 +96,11 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
     axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
     coordinates = [solution.get_coordinate(map_axis) for map_axis in axes]
-    x, y = (
-        float(np.clip(coordinate, *AXIS_RANGES[axis]))
-        for axis, coordinate in zip(axes, coordinates, strict=True)
-    )
+    x, y = (float(np.clip(value, *AXIS_RANGES[axis])) for axis, value in zip(axes, coordinates, strict=True))
     if [x, y] == coordinates:
         return Mark("You", x, y, Style.SMOOTH)
     pairs = zip(axes, coordinates, strict=True)
-    hover_text = "<br>".join(
-        ("In fact:", *(f"{a.label}: {wording.number(coordinate)}" for a, coordinate in pairs))
-    )
+    hover_text = "<br>".join(("In fact:", *(f"{a.label}: {wording.number(value)}" for a, value in pairs)))
     return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 

@@ -185,13 +185,11 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     iterations_text = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
-    gap_axis = Axis(
+    y_axis = Axis(
         "proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS
     )
     curves, title = [gap_curve], "The gap closes"
-    return Plot(
-        "regression-gap", title, alt, x_axis, gap_axis, curves, provenance, columns, height=GAP_HEIGHT
-    )
+    return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
 
 
 METHOD_STYLES = {
@@ -206,9 +204,7 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
     class_edges = np.unique(sizes).astype(np.float64)
     if class_edges.size > MAX_POINTS:
         class_edges = log_spaced(float(class_edges[0]), float(class_edges[-1]), MAX_POINTS)
-    weight_columns = {
-        f"{method_key.replace(' ', '_')}_user_weight": w for method_key, w in weights_by_method.items()
-    }
+    weight_columns = {f"{key.replace(' ', '_')}_user_weight": w for key, w in weights_by_method.items()}
     user_table = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns})
     grouped_users = user_table.groupby(np.searchsorted(class_edges, sizes, side="right"))
     class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
@@ -222,9 +218,7 @@ def plot_weights(solution: RegressionSolution) -> Plot:
         cap = solution.cap_curve.max_contributions
         estimate_by_method["best bound"] = sample_limiting.draw_estimate(problem, cap)
     estimate_by_method["ours"] = solution.best_estimate
-    weights_by_method = {
-        method_key: compute_user_weights(problem, c) for method_key, c in estimate_by_method.items()
-    }
+    weights_by_method = {key: compute_user_weights(problem, c) for key, c in estimate_by_method.items()}
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows_of_user, _, *mean_weights = columns.values()
     lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights))

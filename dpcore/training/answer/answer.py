@@ -219,10 +219,8 @@ def show_inputs(answer: Answer, data: TrainingData) -> Parts:
         },
         key="training_methods",
     )
-    note_text = (
-        "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
-    )
-    yield Note(note_text)
+    note = "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
+    yield Note(note)
 
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
