@@ -41,6 +41,6 @@ QUESTION = Question(
     other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOBS, *(f"{job}_earlier" for job in JOBS)),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("source", "lowest", "highest"),
 )
