@@ -74,6 +74,7 @@ def draw(card: Answer, key: str) -> None:
 
 def _add_lines(new_lines: tuple[str, ...]) -> None:
     """Add the lines that the plan lacks to its text."""
-    key = QUESTION.key("lines")
-    text = (st.session_state.get(key) or "").strip("; ")
-    st.session_state[key] = "; ".join([*([text] if text else []), *list_missing_lines(text, new_lines)])
+    lines_key = QUESTION.key("lines")
+    lines_text = (st.session_state.get(lines_key) or "").strip("; ")
+    lines = [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
+    st.session_state[lines_key] = "; ".join(lines)

@@ -13,11 +13,11 @@ from pages.shared.session.tour import Step
 def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     """Write how many numbers reach their wanted error at the epsilon that is set, and which needs most budget."""
     solution = solve(dataset, parameters)
-    label = solution.lines[solution.most_expensive_index].label
-    share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
+    line_label = solution.lines[solution.most_expensive_index].label
+    share_text = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
-        f"**{wording.capital(label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} are as exact as wanted; it needs {share} of what all need."
+        f"**{wording.capital(line_label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
+        f"{len(solution.lines)} are as exact as wanted; it needs {share_text} of what all need."
     )
 
 

@@ -11,7 +11,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Propose to add up the column whose total is the contribution; keep what the person chose."""
+    """Propose values if a contribution is the total of a column, else rows; nothing if the person chose otherwise."""
     if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if dataset.contribution is Contribution.TOTAL else Summed.ROWS

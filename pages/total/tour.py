@@ -23,10 +23,12 @@ def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
 
 def answer(dataset: Dataset, parameters: TotalParameters) -> str:
     """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
-    current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    current_choice = solve(dataset, parameters)
+    first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    first_text, current_text = (wording.number(choice.max_total) for choice in (first_choice, current_choice))
     return (
-        f"**{wording.counted(current.num_users_affected, 'user')}**: it falls from {wording.number(first.max_total)} "
-        f"to {wording.number(current.max_total)}. Raising it by 1 saves one row per user above it and costs 1/ε = "
+        f"**{wording.counted(current_choice.num_users_affected, 'user')}**: it falls from {first_text} to "
+        f"{current_text}. Raising it by 1 saves one row per user above it and costs 1/ε = "
         f"{wording.number(1.0 / parameters.epsilon)} rows of noise."
     )
 
