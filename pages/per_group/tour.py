@@ -44,10 +44,10 @@ _BEGIN = PerGroupParameters(10.0)
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,
-    field="epsilon",
-    goal=1.0,
+    field_name="epsilon",
+    goal_value=1.0,
     is_enough=lambda epsilon: epsilon <= 3.0,
-    question="With less budget, which bound falls: products per user, or rows in each?",
-    move="Move ε from 10 down to 1",
-    answer=answer,
+    question_sentence="With less budget, which bound falls: products per user, or rows in each?",
+    instruction="Move ε from 10 down to 1",
+    write_answer=answer,
 )

@@ -1,7 +1,7 @@
 """*Add to the plan* on the pages of other questions: their release becomes a line.
 
-The machinery finds this module by `Question.plans`; no question knows it. Range, noise and ε are entered once for all
-pages, so that a line has them from there.
+The machinery finds this module by `Question.takes_releases`; no question knows it. Range, noise and ε are entered once
+for all pages, so that a line has them from there.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ QUESTION = Question(
         "editor_",
         "written",
     ),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
-    plans=True,
+    takes_releases=True,
 )

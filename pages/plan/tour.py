@@ -24,10 +24,10 @@ def answer(dataset: Dataset, parameters: PlanParameters) -> str:
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0),
-    field="epsilon",
-    goal=10.0,
+    field_name="epsilon",
+    goal_value=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,
-    question="Five numbers share one ε, each wanted within 5 %. Which eats most of it?",
-    move="Move ε from 1 up to 10: which curve stays above 1?",
-    answer=answer,
+    question_sentence="Five numbers share one ε, each wanted within 5 %. Which eats most of it?",
+    instruction="Move ε from 1 up to 10: which curve stays above 1?",
+    write_answer=answer,
 )

@@ -38,10 +38,10 @@ _BEGIN = TotalParameters(1.0, objective=Measure.BOUND, program=Program.PYTHON)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,
-    field="epsilon",
-    goal=0.1,
+    field_name="epsilon",
+    goal_value=0.1,
     is_enough=lambda epsilon: epsilon <= 0.3,
-    question="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
-    move="Move ε down to 0.1",
-    answer=answer,
+    question_sentence="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
+    instruction="Move ε down to 0.1",
+    write_answer=answer,
 )
