@@ -145,7 +145,15 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         Curve(NOISE, bounds, noise, PART_STYLES[NOISE]),
     ]
     if best.max_total > 0:
-        items.append(Mark("Sweet spot", best.max_total, best.absolute_error / num_rows, Style.SMOOTH, "star"))
+        items.append(
+            Mark(
+                "Sweet spot",
+                best.max_total,
+                float(best.errors.absolute_errors) / num_rows,
+                Style.SMOOTH,
+                "star",
+            )
+        )
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)
@@ -195,7 +203,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     )  # fmt: skip
     if best.max_total == 0:
         return answer
-    rows_text, error = wording.counted(best.max_total, "row"), best.absolute_error / num_rows
+    rows_text, error = wording.counted(best.max_total, "row"), float(best.errors.absolute_errors) / num_rows
     low_text, high_text = map(wording.number, solution.near_optimal_range)
     near_optimal = (
         f"{low_text} to {high_text} rows, within 5{wording.PERCENT}." if low_text != high_text else ""
@@ -203,7 +211,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     unit, key = "rows per user", "max_contributions"
     bound_number = Number("Sweet spot", rows_text, "per user", value=best.max_total, unit=unit, key=key)
     error_number = Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count")
-    parts = {BIAS: best.bias / num_rows, NOISE: best.mean_noise / num_rows}
+    parts = {BIAS: float(best.errors.bias) / num_rows, NOISE: float(best.errors.mean_noise) / num_rows}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
         near_optimal=near_optimal, error_parts=build_error_parts(parts, wording.percent),

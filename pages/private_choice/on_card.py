@@ -1,6 +1,6 @@
 """Private selection on the pages of other questions: the bound of a card, a pair of bounds, and the range of a value.
 
-The machinery finds this module by `Question.draws` of the question that it belongs to; no question knows it.
+The machinery finds this module by `Question.draws_bounds` of the question that it belongs to; no question knows it.
 """
 
 from __future__ import annotations

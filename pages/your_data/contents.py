@@ -164,7 +164,7 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
     if file_content.left_out:
         lines = "\n".join(f"- {plain(words, 400)}" for words in file_content.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
-        for file in file_content.content.files:
+        for file in file_content.content.known_files:
             if session.dataset().name != file.name:
                 st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
     if file_content.setting_problems:

@@ -194,7 +194,7 @@ def _use_opened_files() -> None:
         return
     state[_LOOK_JOB] = None
     if job.has_failed:
-        ENTRY.refuse(job.problems, job.question)
+        ENTRY.refuse(job.input_problems, job.question)
         return
     if job.result is None:
         state[_build_key("stopped")] = (

@@ -123,7 +123,7 @@ def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     assert "below 0: 1" not in link_of(app) + str(address_of(app))
     with unittest.mock.patch.object(st, "session_state", app.session_state):
         session = session_file.read_session()
-    assert "totals below 0" not in json.dumps(session.settings, default=str)
+    assert "totals below 0" not in json.dumps(session.values_by_key, default=str)
     answer = ss.sum_bound(table(BASE + rows), epsilon=1, highest_total=100)
     figure = answer.draw(1.0)
     for text in (figure.to_json(), figure.code("python"), str(figure)):
