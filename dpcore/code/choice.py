@@ -296,20 +296,20 @@ class Choice:
             if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
                 problems.add("columns, file and table must have names")
         # Plain Python numbers, so that repr is a literal in every language.
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name in _INTEGER_FIELDS and value is not None:
-                object.__setattr__(self, f.name, int(value))
-            elif isinstance(value, Real) and not isinstance(value, bool):
-                object.__setattr__(self, f.name, float(value) + 0.0)  # No negative zero.
-        object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
+        for field in fields(self):
+            field_value = getattr(self, field.name)
+            if field.name in _INTEGER_FIELDS and field_value is not None:
+                object.__setattr__(self, field.name, int(field_value))
+            elif isinstance(field_value, Real) and not isinstance(field_value, bool):
+                object.__setattr__(self, field.name, float(field_value) + 0.0)  # No negative zero.
+        object.__setattr__(self, "quantiles", tuple(float(quantile) for quantile in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:
         """Check that exactly the fields of one bound are given, and that they are in their ranges."""
         given_names = {name for name in _BOUNDS if getattr(self, name) is not None}
         if given_names not in [set(names) for names in NEEDS[self.quantity]]:
-            alternatives = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
-            problems.add(f"the bound of a {self.quantity.value} is {alternatives}, and nothing else")
+            alternatives_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
+            problems.add(f"the bound of a {self.quantity.value} is {alternatives_text}, and nothing else")
         for name in ("max_rows", "max_groups"):
             if name in given_names:
                 problems.whole(1, MAX_WHOLE, **{name: getattr(self, name)})
@@ -353,8 +353,8 @@ class Choice:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
-        for q in self.quantiles:
-            problems.inside(0.0, 1.0, **{"a quantile": q})
+        for quantile in self.quantiles:
+            problems.inside(0.0, 1.0, **{"a quantile": quantile})
 
     @property
     def grows(self) -> bool:
@@ -410,10 +410,10 @@ class Choice:
     def epsilon_per_quantile(self) -> float:
         """Return epsilon of one quantile: an even share, rounded so that their sum never exceeds epsilon."""
         num_quantiles = max(len(self.quantiles), 1)
-        share = self.epsilon / num_quantiles
-        while Fraction(share) * num_quantiles > Fraction(self.epsilon):
-            share = math.nextafter(share, 0.0)
-        return share
+        quantile_epsilon = self.epsilon / num_quantiles
+        while Fraction(quantile_epsilon) * num_quantiles > Fraction(self.epsilon):
+            quantile_epsilon = math.nextafter(quantile_epsilon, 0.0)
+        return quantile_epsilon
 
     @property
     def bound_text(self) -> str:

@@ -38,16 +38,16 @@ def compute_sensitivity(choice: Choice, kind: NoiseKind) -> float:
     """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
     if choice.max_norm is not None:
         return choice.max_norm
-    groups = float(choice.max_groups or 1)
-    groups = groups if kind is NoiseKind.LAPLACE else math.sqrt(groups)
-    amount = 1.0 if choice.max_rows is None else float(choice.max_rows)
+    groups_factor = float(choice.max_groups or 1)
+    groups_factor = groups_factor if kind is NoiseKind.LAPLACE else math.sqrt(groups_factor)
+    max_amount = 1.0 if choice.max_rows is None else float(choice.max_rows)
     if choice.max_total is not None:
-        amount = max(abs(choice.min_total), abs(choice.max_total))
+        max_amount = max(abs(choice.min_total), abs(choice.max_total))
     if choice.threshold is not None:
-        amount = choice.threshold
+        max_amount = choice.threshold
     if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
-        amount *= (choice.upper or 0.0) - (choice.lower or 0.0)
-    return groups * amount
+        max_amount *= (choice.upper or 0.0) - (choice.lower or 0.0)
+    return groups_factor * max_amount
 
 
 def has_whole_numbers(choice: Choice) -> bool:
@@ -124,9 +124,9 @@ def find_release_noise(
         )
     # Half of the budget for each; BigQuery's shares are in its scale already. Half of rho is sqrt(2) sigma, half of
     # epsilon 2 b. The sum is around the middle of the range, so that it moves by half of the range.
-    factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
-    factor = 1.0 if program is Program.BIGQUERY else factor
-    width = (choice.upper or 0.0) - (choice.lower or 0.0)
-    deviation = factor * math.sqrt(noise.variance(sensitivity / 2.0))
-    half_width = factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
-    return ReleaseNoise(deviation, half_width, 2.0 * deviation / width)
+    split_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
+    split_factor = 1.0 if program is Program.BIGQUERY else split_factor
+    range_width = (choice.upper or 0.0) - (choice.lower or 0.0)
+    deviation = split_factor * math.sqrt(noise.variance(sensitivity / 2.0))
+    half_width = split_factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
+    return ReleaseNoise(deviation, half_width, 2.0 * deviation / range_width)

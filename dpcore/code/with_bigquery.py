@@ -111,8 +111,10 @@ def _describe_bounds(choice: Choice) -> list[str]:
             "guarantee rests on contribution_bounds_per_group, which clamps the result."
         ]
     if quantity is Quantity.MEAN:
-        average = "AVG is not used: in BigQuery it averages users' averages, which is another quantity."
-        return [_SAMPLED, average]
+        average_sentence = (
+            "AVG is not used: in BigQuery it averages users' averages, which is another quantity."
+        )
+        return [_SAMPLED, average_sentence]
     if quantity is Quantity.COUNT:
         return [
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "
@@ -176,16 +178,16 @@ def _list_mean_values(choice: Choice) -> dict[str, float | str]:
     """Return the shift of values: to start at 0 if counts are public, else to be centred, which halves sensitivity."""
     assert choice.lower is not None
     assert choice.upper is not None
-    start = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
+    shift = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
     clamped_sql = (
         f"LEAST(GREATEST({quote_sql_name(choice.value_column)}, {choice.lower!r}), {choice.upper!r})"
     )
-    bound: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
+    max_weight: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     return {
-        "start": start,
+        "start": shift,
         "shifted": clamped_sql
-        if start == 0.0
-        else f"{clamped_sql} - {f'({start!r})' if start < 0.0 else repr(start)}",
-        "low": bound * (choice.lower - start) + 0.0,  # No negative zero.
-        "high": bound * (choice.upper - start),
+        if shift == 0.0
+        else f"{clamped_sql} - {f'({shift!r})' if shift < 0.0 else repr(shift)}",
+        "low": max_weight * (choice.lower - shift) + 0.0,  # No negative zero.
+        "high": max_weight * (choice.upper - shift),
     }

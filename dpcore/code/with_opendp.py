@@ -42,9 +42,11 @@ def write(choice: Choice) -> Code:
     body_text = _render_body(choice) if choice.is_in_libraries else ""
     releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     in_context = choice.max_norm is None and not releases_vector
-    relation = RELATION if in_context else common.ADD_OR_REMOVE
+    relation_sentence = RELATION if in_context else common.ADD_OR_REMOVE
     requirements_text = POLARS if is_tidy(choice) else common.add_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, relation, _list_differences(choice), body_text, requirements_text)
+    return common.assemble(
+        choice, LIBRARY, relation_sentence, _list_differences(choice), body_text, requirements_text
+    )
 
 
 def is_tidy(choice: Choice) -> bool:
@@ -53,10 +55,20 @@ def is_tidy(choice: Choice) -> bool:
     Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
     message, and whether amounts need more than a cast is private, too.
     """
-    layout, (file, *others) = choice.read_as, choice.read_as.files
-    is_plain = file.kind is FileKind.TEXT and file.encoding in ("utf-8", "ascii") and len(file.separator) == 1
-    is_bare = not (file.skip or file.packing or file.names or layout.missing_is_a_user or others)
-    has_points = not any(layout.decimal(name) for name in choice.number_columns)
+    table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
+    is_plain = (
+        file_layout.kind is FileKind.TEXT
+        and file_layout.encoding in ("utf-8", "ascii")
+        and len(file_layout.separator) == 1
+    )
+    is_bare = not (
+        file_layout.skip
+        or file_layout.packing
+        or file_layout.names
+        or table_layout.missing_is_a_user
+        or other_layouts
+    )
+    has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)

@@ -101,8 +101,12 @@ def _list_differences(choice: Choice) -> list[str]:
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
-    percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
-    noise = find_release_noise(choice, Program.PIPELINEDP)
-    values: dict[str, Any] = {"percents": percents, "noise": noise, "public_rows": common.PUBLIC_ROWS}
-    values["composes_losses"] = composes_losses(choice)
-    return common.render_program("with_pipelinedp.py", choice, **values)
+    percents = [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
+    release_noise = find_release_noise(choice, Program.PIPELINEDP)
+    template_values: dict[str, Any] = {
+        "percents": percents,
+        "noise": release_noise,
+        "public_rows": common.PUBLIC_ROWS,
+    }
+    template_values["composes_losses"] = composes_losses(choice)
+    return common.render_program("with_pipelinedp.py", choice, **template_values)

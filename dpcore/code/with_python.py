@@ -56,7 +56,7 @@ def write(choice: Choice) -> Code:
     sigma = None
     if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
         sigma = find_exact_sigma(choice.epsilon, choice.delta)
-    values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
-    body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **values)
+    template_values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
+    body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **template_values)
     requirements_text = common.add_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)

@@ -22,10 +22,12 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
-    noise = find_release_noise(choice, Program.TUMULT)
-    values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
+    release_noise = find_release_noise(choice, Program.TUMULT)
+    template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
     body_text = (
-        common.render_program("with_tumult.py", choice, **values) if choice.is_in_every_library else ""
+        common.render_program("with_tumult.py", choice, **template_values)
+        if choice.is_in_every_library
+        else ""
     )
     return common.assemble(
         choice, LIBRARY, RELATION, _list_differences(choice), body_text, common.add_readers(NEEDS, choice)

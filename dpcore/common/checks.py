@@ -99,13 +99,17 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
     elif isinstance(error, FileNotFoundError):
         message, remedy = "a file that was to be read is no longer there", "Put it back, or choose it anew"
     elif isinstance(error, OSError):
-        reason = (error.strerror or type(error).__name__).lower()
-        message, remedy = f"a file could not be read or written ({reason})", "Check it, then try again"
+        reason_text = (error.strerror or type(error).__name__).lower()
+        message, remedy = f"a file could not be read or written ({reason_text})", "Check it, then try again"
     else:
-        frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+        code_frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
         # Our own line says more than that of the library, or of Python's import, where the error arose.
-        frames = [frame for frame in frames if _is_own_file(frame.filename)] or frames
-        line_text = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
+        code_frames = [
+            code_frame for code_frame in code_frames if _is_own_file(code_frame.filename)
+        ] or code_frames
+        line_text = (
+            f", {Path(code_frames[-1].filename).name} line {code_frames[-1].lineno}" if code_frames else ""
+        )
         message = f"an error that nobody foresaw ended this ({type(error).__name__}{line_text})"
         remedy = "Try again; if it comes back, please report these words"
     return (InputProblem(message, "", remedy),)
@@ -212,16 +216,18 @@ class Problems:
         """Require two finite numbers, the first below the second. Return True if they were."""
         if not self.finite(**arguments):
             return False
-        (lower, low), (upper, high) = arguments.items()
-        if _as_float(low) < _as_float(high):
+        (lower_name, lower), (upper_name, upper) = arguments.items()
+        if _as_float(lower) < _as_float(upper):
             return True
-        received_text = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
-        self.add(f"{lower} must lie below {upper}; got {received_text}")
+        received_text = " and ".join(wording.entered(_as_float(range_end)) for range_end in (lower, upper))
+        self.add(f"{lower_name} must lie below {upper_name}; got {received_text}")
         return False
 
     def of_kind(self, required_type: type, **arguments: object) -> bool:
         """Require instances of a class. Return True if all were."""
-        wrong_names = [name for name, value in arguments.items() if not isinstance(value, required_type)]
+        wrong_names = [
+            name for name, argument in arguments.items() if not isinstance(argument, required_type)
+        ]
         for name in wrong_names:
             self.add(f"{name} must be of the kind {required_type.__name__}")
         return not wrong_names
@@ -243,11 +249,11 @@ class Problems:
     ) -> bool:
         """Require finite numbers that are valid, with a problem for each other one. Return True if all were."""
         are_valid = True
-        for name, value in arguments.items():
-            number = _as_float(value)
+        for name, argument in arguments.items():
+            number = _as_float(argument)
             if not (math.isfinite(number) and is_valid(number)):
-                requirement = requirement_format.format(*map(wording.entered, limits))
-                self.add(f"{name} must {requirement}; got {quote(value)}")
+                requirement_text = requirement_format.format(*map(wording.entered, limits))
+                self.add(f"{name} must {requirement_text}; got {quote(argument)}")
                 are_valid = False
         return are_valid
 

@@ -342,12 +342,12 @@ def _require_integers(
 
 def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
     """Return the values; add a problem unless they are a vector of integers that float64 holds."""
-    vector = np.asarray(values)
-    if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "iu":
+    integers = np.asarray(values)
+    if integers.ndim != 1 or integers.size == 0 or integers.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
-    elif max(abs(int(vector.min())), abs(int(vector.max()))) > _MAX_INTEGER:
+    elif max(abs(int(integers.min())), abs(int(integers.max()))) > _MAX_INTEGER:
         problems.add("values must be at most 2⁵³ in magnitude")
-    return vector
+    return integers
 
 
 @functools.cache
@@ -357,10 +357,12 @@ def _load_opendp() -> Any:
     The prelude itself is not imported: if scikit-learn or Polars is installed, it loads them, 1 s instead of
     0.1 until the first noise is drawn.
     """
-    names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
-    mod, combinators, measurements, *spaces = (importlib.import_module(f"opendp.{name}") for name in names)
+    module_names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
+    mod, combinators, measurements, *space_modules = (
+        importlib.import_module(f"opendp.{name}") for name in module_names
+    )
     mod.enable_features("contrib")
-    space_members = {name: member for module in spaces for name, member in vars(module).items()}
+    space_members = {name: member for module in space_modules for name, member in vars(module).items()}
     return SimpleNamespace(**space_members | {"c": combinators, "m": measurements})
 
 
@@ -422,11 +424,11 @@ def exponential_mechanism(
 
     Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
     """
-    are_integers = all(
+    are_valid = all(
         isinstance(score, int) and not isinstance(score, bool) and abs(score) < 2**63 for score in scores
     )
     with Problems() as problems:
-        if not scores or not are_integers:
+        if not scores or not are_valid:
             problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
         problems.whole(1, 2**53, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)

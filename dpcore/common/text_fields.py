@@ -33,8 +33,8 @@ DECLARATION = "declaration"
 
 def to_fields(parameters: Any) -> dict[str, str]:
     """Return all fields as text by name; None is left out. Floats keep every digit."""
-    values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
-    return {name: to_text(value) for name, value in values.items() if value is not None}
+    values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    return {name: to_text(value) for name, value in values_by_name.items() if value is not None}
 
 
 def to_text(value: Any) -> str:
@@ -50,10 +50,10 @@ def to_text(value: Any) -> str:
 
 def to_values(parameters: Any) -> dict[str, Any]:
     """Return all fields by name as JSON holds them: numbers as numbers, enums as their text; None is left out."""
-    values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
     return {
         name: value.value if isinstance(value, enum.Enum) else value
-        for name, value in values.items()
+        for name, value in values_by_name.items()
         if value is not None
     }
 
@@ -71,10 +71,10 @@ def from_fields(parameters_type: type[P], texts: Mapping[str, str]) -> P:
     Raises:
         InvalidInput: Unknown or missing fields, unreadable text, values out of range; all at once.
     """
-    values, problems = _read_values(parameters_type, texts)
+    values_by_name, problems = _read_values(parameters_type, texts)
     if not problems.entries:
         try:
-            return parameters_type(**values)
+            return parameters_type(**values_by_name)
         except InvalidInput as error:
             problems.extend(error.problems)
     raise InvalidInput(problems.entries)
@@ -107,29 +107,31 @@ def read_good_fields(
         The validated object, the names of fields that it does not have from the texts though they stand there or
         have to, and every problem: those of these fields, and unknown ones.
     """
-    values, problems = _read_values(parameters_type, texts)
+    read_values, problems = _read_values(parameters_type, texts)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
     required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
     accepted_values = {name: value for name, value in stand_ins.items() if name in required_names}
-    parameters, refused_problems = _try_build(parameters_type, accepted_values | values)
+    parameters, refused_problems = _try_build(parameters_type, accepted_values | read_values)
     problems.extend(refused_problems)
     if parameters is None:
         parameters = parameters_type(**accepted_values)
-        remaining_values, group_size = dict(values), 1
+        remaining_values, group_size = dict(read_values), 1
         while group_size <= min(3, len(remaining_values)):
-            for names in itertools.combinations(remaining_values, group_size):
+            for tried_names in itertools.combinations(remaining_values, group_size):
                 larger_parameters, _ = _try_build(
-                    parameters_type, accepted_values | {name: remaining_values[name] for name in names}
+                    parameters_type, accepted_values | {name: remaining_values[name] for name in tried_names}
                 )
                 if larger_parameters is not None:
                     # Then single ones again: what did not hold before may hold now.
                     parameters, group_size = larger_parameters, 0
-                    accepted_values |= {name: remaining_values.pop(name) for name in names}
+                    accepted_values |= {name: remaining_values.pop(name) for name in tried_names}
                     break
             group_size += 1
-        values = {name: value for name, value in values.items() if name not in remaining_values}
+        read_values = {name: value for name, value in read_values.items() if name not in remaining_values}
     expected_names = {field.name for field in known_fields if field.name in texts} | required_names
-    missing_names = tuple(field.name for field in known_fields if field.name in expected_names - set(values))
+    missing_names = tuple(
+        field.name for field in known_fields if field.name in expected_names - set(read_values)
+    )
     return parameters, missing_names, problems.entries
 
 
@@ -146,21 +148,23 @@ def _try_build(
 def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
     """Return the readable fields by name, and the problems of unknown, missing and unreadable ones."""
     problems = Problems()
-    hints = list_field_types(parameters_type)
-    known_fields = {field.name: field for field in fields(parameters_type) if field.init}
+    type_hints = list_field_types(parameters_type)
+    fields_by_name = {field.name: field for field in fields(parameters_type) if field.init}
     for name in texts:
-        if name not in known_fields:
+        if name not in fields_by_name:
             problems.add(f"{name[:40]} is not a parameter of this page")
-    values: dict[str, Any] = {}
-    for name, field in known_fields.items():
+    values_by_name: dict[str, Any] = {}
+    for name, field in fields_by_name.items():
         if name in texts:
             try:
-                values[name] = _parse_value(hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT))
+                values_by_name[name] = _parse_value(
+                    type_hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT)
+                )
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
             problems.add(f"{name} is missing")
-    return values, problems
+    return values_by_name, problems
 
 
 def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
@@ -186,9 +190,9 @@ def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P
         parameters: With attributes of the same names; of fields that it lacks the defaults hold.
         **overrides: Fields of the new object that differ.
     """
-    names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
+    field_names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
     return parameters_type(
-        **{name: getattr(parameters, name) for name in names if hasattr(parameters, name)}, **overrides
+        **{name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}, **overrides
     )
 
 
@@ -198,7 +202,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     Raises:
         ValueError: Not numbers.
     """
-    return tuple(sorted({float(number) for number in text.replace(",", " ").split()}))
+    return tuple(sorted({float(number_text) for number_text in text.replace(",", " ").split()}))
 
 
 def parse_checked_numbers(
@@ -206,13 +210,13 @@ def parse_checked_numbers(
 ) -> tuple[float, ...]:
     """Parse the numbers of a field, at most so many; problems are recorded under the field's name."""
     try:
-        values = parse_numbers(text)
+        numbers = parse_numbers(text)
     except ValueError:
         problems.add(f"the {field_name} must be numbers separated by commas; got {text[:40]!r}")
         return ()
-    if not 1 <= len(values) <= max_numbers:
-        problems.add(f"there can be 1 to {max_numbers} {field_name}; got {len(values)}")
-    return values[:max_numbers]
+    if not 1 <= len(numbers) <= max_numbers:
+        problems.add(f"there can be 1 to {max_numbers} {field_name}; got {len(numbers)}")
+    return numbers[:max_numbers]
 
 
 MAX_OPTION_LENGTH = 20
@@ -277,11 +281,17 @@ def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, 
         _warn(f"{former_name} of {call} is now called {name}; the former name will go with the next version")
         current_settings[name] = current_settings.pop(former_name)
     for name, hint in list_field_types(parameters_type).items():
-        options, text = find_options_type(hint), current_settings.get(name)
-        if options is not None and isinstance(text, str) and find_option(options, text) is None:
+        options_type, entered_value = find_options_type(hint), current_settings.get(name)
+        if (
+            options_type is not None
+            and isinstance(entered_value, str)
+            and find_option(options_type, entered_value) is None
+        ):
             with contextlib.suppress(ValueError):
-                option = options(text)  # Only `_missing_` of the enumeration knows a former value.
-                message = f"{text!r} of {name} is now called {option.value!r}"
+                option = options_type(
+                    entered_value
+                )  # Only `_missing_` of the enumeration knows a former value.
+                message = f"{entered_value!r} of {name} is now called {option.value!r}"
                 _warn(f"{message}; the former value will go with the next version")
                 current_settings[name] = option
     return current_settings
@@ -289,7 +299,10 @@ def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, 
 
 def _warn(message: str) -> None:
     """Warn in the line that calls `dpcore`: Python shows no `DeprecationWarning` that points into a package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, DeprecationWarning, stacklevel=level)
+    stack_level, caller_frame = 2, sys._getframe(1)
+    while (
+        caller_frame.f_back is not None
+        and caller_frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore"
+    ):
+        stack_level, caller_frame = stack_level + 1, caller_frame.f_back
+    warnings.warn(message, DeprecationWarning, stacklevel=stack_level)

@@ -187,10 +187,10 @@ def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     """
     if trade_off == 0.0:
         return 1.0 / float(histogram.num_users) ** 2
-    rows_below, users_above, inverse_sizes = (float(sums) for sums in histogram.pieces(h))
-    p = rows_below + h * h * inverse_sizes
+    rows_up_to_h, users_above, inverse_above = (float(sums) for sums in histogram.pieces(h))
+    p = rows_up_to_h + h * h * inverse_above
     # A sum of terms of at least 0, whose difference may round below it.
-    q = max(users_above - h * inverse_sizes, 0.0)
+    q = max(users_above - h * inverse_above, 0.0)
     return 1.0 / (q * q + p / trade_off)
 
 
@@ -204,8 +204,8 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, inverse_sizes = histogram.pieces_at_sizes()
     # Sign of the function at each size, as a comparison: a difference would cancel near the root.
-    is_reached = sizes * (trade_off * inverse_sizes + 1.0) >= trade_off * users_above
-    k = int(np.argmax(is_reached))  # The largest size always qualifies: nobody lies above it.
+    reached_mask = sizes * (trade_off * inverse_sizes + 1.0) >= trade_off * users_above
+    k = int(np.argmax(reached_mask))  # The largest size always qualifies: nobody lies above it.
     _, q, i = (float(sums) for sums in histogram.pieces(sizes[k - 1] if k else 0.0))
     root = trade_off * q / (trade_off * i + 1.0)
     # The root may round just outside the piece on which its formula holds.
@@ -228,9 +228,9 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     Source: Epasto et al. 2020, lemma 3 and claim 1.
     """
     trade_off = _require_trade_off(trade_off)
-    smallest = float(histogram.min_size)
+    min_size = float(histogram.min_size)
     root = smooth_root(histogram, trade_off)
-    threshold = max(root, smallest)
+    threshold = max(root, min_size)
     losses = smooth_losses(histogram, threshold)
     if histogram.num_users == 1:
         stop_reason = "There is one user: every bound gives the same weights."
@@ -238,7 +238,7 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
         stop_reason = "All users have equally many rows: every bound gives the same weights."
     elif trade_off == 0.0:
         stop_reason = "Without sampling error every user weighs the same."
-    elif root <= smallest:
+    elif root <= min_size:
         stop_reason = "Privacy noise rules: every user weighs the same."
     else:
         stop_reason = "Exact: the root of the optimality condition."
@@ -271,31 +271,37 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     """
     trade_off = _require_trade_off(trade_off)
     sizes, (rows_at_or_below, users_above_sizes, _) = histogram.sizes, histogram.pieces_at_sizes()
-    low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
-    while low < high:
-        middle_index = (low + high) // 2
+    low_index, high_index = (
+        0,
+        sizes.size - 1,
+    )  # At the largest size nobody lies above: the derivative is positive.
+    while low_index < high_index:
+        middle_index = (low_index + high_index) // 2
         sums_at_sizes = sizes, rows_at_or_below, users_above_sizes
         h, rows_below, users_above = (float(values[middle_index]) for values in sums_at_sizes)
         if 2.0 * h * rows_below >= trade_off * users_above * (rows_below + h * users_above):
-            high = middle_index
+            high_index = middle_index
         else:
-            low = middle_index + 1
-    candidates = {int(sizes[low])}
+            low_index = middle_index + 1
+    candidate_caps = {int(sizes[low_index])}
     # Where the derivative is positive at the smallest size already, that size is the best cap.
-    if low > 0:
-        rows_below, users_above = float(rows_at_or_below[low - 1]), float(users_above_sizes[low - 1])
+    if low_index > 0:
+        rows_below, users_above = (
+            float(rows_at_or_below[low_index - 1]),
+            float(users_above_sizes[low_index - 1]),
+        )
         derivative_slope = 2.0 * rows_below - trade_off * users_above**2
         # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
         # end.
         if derivative_slope > 0.0:
             root = trade_off * users_above * rows_below / derivative_slope
-            root_floor = math.floor(min(root, float(sizes[low])))
+            root_floor = math.floor(min(root, float(sizes[low_index])))
             # One further on each side: at 1e12 the root itself is rounded.
-            candidates.update(range(root_floor - 1, root_floor + 3))
-    candidate_array = np.array(sorted(candidates))
+            candidate_caps.update(range(root_floor - 1, root_floor + 3))
+    candidate_array = np.array(sorted(candidate_caps))
     allowed_caps = candidate_array[(candidate_array >= sizes[0]) & (candidate_array <= sizes[-1])]
-    totals = capped_losses(histogram, allowed_caps).total(trade_off)
-    cap = int(allowed_caps[int(np.argmin(totals))])
+    objectives = capped_losses(histogram, allowed_caps).total(trade_off)
+    cap = int(allowed_caps[int(np.argmin(objectives))])
     losses = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
         stop_reason = "All users have equally many rows: there is only one bound to choose."
@@ -334,11 +340,11 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         ends = np.stack((left_ends, right_ends)).astype(np.float64)
         size_indices = np.searchsorted(histogram.sizes, ends, side="right")
         kept_rows = rows_below[size_indices] + ends * users_above[size_indices]
-        bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
-        is_done = (bounds >= target_value) | (left_ends == right_ends)
-        if is_done.any():
-            proved_bound = min(proved_bound, float(bounds[is_done].min()))
-        left_ends, right_ends = left_ends[~is_done], right_ends[~is_done]
+        lower_bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
+        done_mask = (lower_bounds >= target_value) | (left_ends == right_ends)
+        if done_mask.any():
+            proved_bound = min(proved_bound, float(lower_bounds[done_mask].min()))
+        left_ends, right_ends = left_ends[~done_mask], right_ends[~done_mask]
         geometric_means = np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64)
         middle_caps = np.clip(geometric_means, left_ends, right_ends - 1)
         left_ends = np.concatenate((left_ends, middle_caps + 1))
@@ -375,22 +381,22 @@ def find_interval_within(
     def find_edge(inside: float, outside: float) -> float:
         """Return the last tested point from ``inside`` toward ``outside`` that is within the limit."""
         while True:
-            probes = np.linspace(inside, outside, PROBES + 2)[1:]
+            probe_points = np.linspace(inside, outside, PROBES + 2)[1:]
             if is_integer:
-                probes = np.unique(np.floor(probes))
+                probe_points = np.unique(np.floor(probe_points))
                 # Probes run outward; `np.unique` has put them in ascending order.
-                probes = probes[probes != inside][:: 1 if outside > inside else -1]
-            if not probes.size:
+                probe_points = probe_points[probe_points != inside][:: 1 if outside > inside else -1]
+            if not probe_points.size:
                 return inside
             # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe
             # beyond it ends the interval.
-            indices_beyond = np.flatnonzero(~(objective(probes) <= limit))
+            indices_beyond = np.flatnonzero(~(objective(probe_points) <= limit))
             if not indices_beyond.size:
                 return outside
             first_beyond = int(indices_beyond[0])
             if first_beyond > 0:
-                inside = float(probes[first_beyond - 1])
-            outside = float(probes[first_beyond])
+                inside = float(probe_points[first_beyond - 1])
+            outside = float(probe_points[first_beyond])
             if abs(outside - inside) <= (1.0 if is_integer else 1e-9 * abs(inside)):
                 return inside
 

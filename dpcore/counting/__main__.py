@@ -74,10 +74,10 @@ def _build_parser(program: str = "python -m dpcore.counting") -> argparse.Argume
 
 def write_histogram_csv(dataset: Dataset) -> str:
     """Write the histogram as CSV for the app: size, users, and the label of the numbers."""
-    label = dataset.provenance.label
+    label_text = dataset.provenance.label
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     return f"size,users,{LABEL_COLUMN}\n" + "".join(
-        f"{size},{users},{label}\n" for size, users in sizes_with_users
+        f"{size},{users},{label_text}\n" for size, users in sizes_with_users
     )
 
 
@@ -86,8 +86,8 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
     command_options = _build_parser(program).parse_args(arguments)
     try:
         with convert_system_errors():
-            result = _count(command_options)
-        if (dataset := result.dataset) is None:
+            count_result = _count(command_options)
+        if (dataset := count_result.dataset) is None:
             return 130
         histogram_text = write_histogram_csv(dataset)
         if command_options.to is None:
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
             command_options.distribution_to.write_text(
                 group_pairs.write_distribution(dataset), encoding="utf-8"
             )
-        _print_report(dataset, result.summary)
+        _print_report(dataset, count_result.summary)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)

@@ -86,8 +86,8 @@ class FileAttempts(ABC):
         if self._workspace is not None:
             for index, each in enumerate(self._relations):
                 if each.table is None:
-                    path = relation.find_safe_path(each.path, self._workspace)
-                    self._relations[index] = replace(each, path=path)
+                    safe_path = relation.find_safe_path(each.path, self._workspace)
+                    self._relations[index] = replace(each, path=safe_path)
 
     def reduce(self) -> Facets:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
@@ -149,9 +149,11 @@ class FileAttempts(ABC):
     def _recode(self, index: int, encoding: str) -> Relation:
         """Write a file as UTF-8 into the temporary folder, and return its relation."""
         assert self._workspace is not None
-        target = self._workspace.folder / f"utf8-{index}"
+        output_path = self._workspace.folder / f"utf8-{index}"
         self.encodings_by_index[index] = encoding
-        return diagnose.recode_file(self._relations[index], encoding, target, self._should_stop, self._steps)
+        return diagnose.recode_file(
+            self._relations[index], encoding, output_path, self._should_stop, self._steps
+        )
 
     @contextmanager
     def _open_connection(self) -> Iterator[Duck]:
@@ -185,7 +187,7 @@ class FileAttempts(ABC):
             self._num_threads = 1
             self._relations = [replace(each, buffer_bytes=relation.SMALL_BUFFER) for each in self._relations]
             return
-        further_counts = [passes for passes in PASS_COUNTS if passes > self._num_passes]
+        further_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
         if not further_counts:
             if self._is_disk_full(error):
                 raise InvalidInput([FULL_DISK])

@@ -57,10 +57,10 @@ def find_lowest_code(roles: Roles) -> int:
 
 def list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
     """Return the name of each task, in the order of codes."""
-    length, columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes)
-    cells = [f"substr(CAST({name} AS VARCHAR), 1, {length})" for name in columns]
-    names = duck.fetch_rows(f"SELECT {', '.join(cells)} FROM ({compile_sql(codes)}) ORDER BY code")
-    return tuple(" × ".join(str(cell) for cell in row) for row in names)
+    max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes)
+    cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
+    name_rows = duck.fetch_rows(f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(codes)}) ORDER BY code")
+    return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in name_rows)
 
 
 def convert_to_integers(column: npt.NDArray[Any]) -> IntArray:
@@ -70,4 +70,4 @@ def convert_to_integers(column: npt.NDArray[Any]) -> IntArray:
 
 def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:
     """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
-    return {name: np.nan_to_num(np.asarray(column, dtype=np.float64)) for name, column in columns.items()}
+    return {name: np.nan_to_num(np.asarray(values, np.float64)) for name, values in columns.items()}

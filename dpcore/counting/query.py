@@ -47,8 +47,8 @@ def to_sql(expression: Table, dialect: str) -> str:
     finally:
         # Ibis 12 shares one node of each of these among all expressions. The node points to the last expression that it
         # was part of, and so to the names of a user's columns.
-        for name in ("NULL", "FALSE", "TRUE", "STAR"):
-            if (node := getattr(base, name, None)) is not None:
+        for node_name in ("NULL", "FALSE", "TRUE", "STAR"):
+            if (node := getattr(base, node_name, None)) is not None:
                 node.parent = None
 
 
@@ -111,18 +111,18 @@ def select_events(
     import ibis
 
     user_expressions = _blank_all_or_none(
-        [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+        [_null_blanks(table[expression], has_nan, strip) for expression in roles.privacy_unit]
     )
     user_expressions = user_expressions or [ibis.row_number()]
     columns_by_name: dict[str, Any] = {
-        f"{USER_PREFIX}{index}": column for index, column in enumerate(user_expressions)
+        f"{USER_PREFIX}{index}": expression for index, expression in enumerate(user_expressions)
     }
     columns_by_name |= {name: table[name] for name in further_columns}
     task_expressions = _blank_all_or_none(
-        [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
+        [_null_blanks(table[expression], has_nan, strip) for expression in roles.groups]
     )
     columns_by_name |= {
-        f"{TASK}_{index}" if index else TASK: column for index, column in enumerate(task_expressions)
+        f"{TASK}_{index}" if index else TASK: expression for index, expression in enumerate(task_expressions)
     }
     if roles.value is not None:
         columns_by_name["value"] = (
@@ -135,17 +135,17 @@ def _blank_all_or_none(columns: list[Value]) -> list[Value]:
     """Return columns that name something together, with null in all of them if one is null."""
     if len(columns) < 2:
         return columns
-    missing = columns[0].isnull()
+    some_missing = columns[0].isnull()
     for column in columns[1:]:
-        missing = missing | column.isnull()
-    return [missing.ifelse(column.nullif(column), column) for column in columns]
+        some_missing = some_missing | column.isnull()
+    return [some_missing.ifelse(column.nullif(column), column) for column in columns]
 
 
 def replace_infinite(column: Value, has_nan: bool) -> Value:
     """Return the column with one number for all values that are not finite, so that one comparison detects them."""
-    number = column.cast("float64")
-    beyond = number < -MAX_FINITE
-    return (number.isnan() | beyond if has_nan else beyond).ifelse(_BEYOND_FINITE, number)
+    float_column = column.cast("float64")
+    too_low = float_column < -MAX_FINITE
+    return (float_column.isnan() | too_low if has_nan else too_low).ifelse(_BEYOND_FINITE, float_column)
 
 
 def _null_blanks(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
@@ -192,9 +192,8 @@ def count_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False
         is_integer: True if the value must be an integer.
     """
     aggregates: dict[str, Any] = {"rows": rows.count()}
-    aggregates |= {
-        name: _count_true(mask) for name, mask in mask_odd_cells(rows, missing, is_integer).items()
-    }
+    masks = mask_odd_cells(rows, missing, is_integer)
+    aggregates |= {name: _count_true(mask) for name, mask in masks.items()}
     return rows.aggregate(**aggregates)
 
 
@@ -219,8 +218,8 @@ def mask_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False)
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
-        size = ibis.least(value, float(_TOO_LARGE))
-        masks_by_kind["broken"] = is_finite & (value >= 0) & (size != size.floor())
+        limited_value = ibis.least(value, float(_TOO_LARGE))
+        masks_by_kind["broken"] = is_finite & (value >= 0) & (limited_value != limited_value.floor())
         masks_by_kind["large"] = is_finite & (value > MAX_SIZE)
         masks_by_kind["zero"] = is_counted & (value == 0)
     return masks_by_kind
@@ -236,9 +235,9 @@ def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bo
     rows = table.select(**{column: _null_blanks(table[column], has_nan, strip_text) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
-    groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
-    groups = groups.filter(groups["times"] > 1)
-    return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))
+    copy_groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
+    copy_groups = copy_groups.filter(copy_groups["times"] > 1)
+    return copy_groups.aggregate(copies=(copy_groups["times"] - 1).sum().cast("int64"))
 
 
 def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
@@ -249,11 +248,8 @@ def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
 @_cache_expressions
 def select_pairs(rows: Table) -> Table:
     """Select the distinct pairs of user and task; rows without a task have none."""
-    return (
-        rows.filter(rows["task"].notnull())
-        .select(*list_user_columns(rows), *list_task_columns(rows))
-        .distinct()
-    )
+    named_rows = rows.filter(rows["task"].notnull())
+    return named_rows.select(*list_user_columns(rows), *list_task_columns(rows)).distinct()
 
 
 @_cache_expressions
@@ -294,9 +290,8 @@ def count_users_by_size(users: Table, contribution: Contribution) -> Table:
     marked_users = users.mutate(nobody=users[list_user_columns(users)[0]].isnull())
     aggregates: dict[str, Any] = {"users": marked_users.count().cast("int64")}
     if contribution is Contribution.TOTAL:
-        aggregates["broken"] = _count_true(
-            marked_users["size"].cast("float64") > marked_users["total"] / UNIT_ROUNDING
-        )
+        rounded_sizes = marked_users["size"].cast("float64")
+        aggregates["broken"] = _count_true(rounded_sizes > marked_users["total"] / UNIT_ROUNDING)
     mark_columns = [column for column in users.columns if column.startswith(MARK_PREFIX)]
     aggregates |= {
         mark.removeprefix(MARK_PREFIX): marked_users[mark].sum().cast("int64") for mark in mark_columns
@@ -311,24 +306,20 @@ def bin_totals(rows: Table) -> Table:
 
     totals = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    bins = (
-        (ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10() * BINS_PER_DECADE)
-        .round()
-        .cast("int64")
-    )
-    binned = totals.mutate(bin=bins)
-    mean = binned["total"].mean().cast("float64")
-    return binned.group_by("bin").aggregate(users=binned.count().cast("int64"), mean=mean)
+    logarithms = ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10()
+    bins = (logarithms * BINS_PER_DECADE).round().cast("int64")
+    binned_totals = totals.mutate(bin=bins)
+    mean = binned_totals["total"].mean().cast("float64")
+    return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean)
 
 
 @_cache_expressions
 def count_task_sizes(rows: Table) -> Table:
     """Count the tasks with each number of distinct users, without names: rows (``users``, ``tasks``)."""
     distinct_pairs = select_pairs(rows)
-    sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(
-        users=distinct_pairs.count().cast("int64")
-    )
-    return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
+    num_users = distinct_pairs.count().cast("int64")
+    task_sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=num_users)
+    return task_sizes.group_by("users").aggregate(tasks=task_sizes.count().cast("int64"))
 
 
 @_cache_expressions
@@ -353,13 +344,17 @@ def code_values(rows: Table, users: Table, tasks: Table | None, order: str = "")
     Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
     """
     order_columns = [order] if order else []
-    coded = rows.left_join(users.rename(user="code"), list_user_columns(rows))
-    selected = {"user": _shrink_codes(coded["user"].fill_null(0)), "value": coded["value"]}
+    coded_rows = rows.left_join(users.rename(user="code"), list_user_columns(rows))
+    selected_columns = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
     if tasks is not None:
-        coded = coded.select(*list_task_columns(rows), *order_columns, **selected)
-        coded = coded.left_join(tasks.rename(number="code"), list_task_columns(rows))
-        selected = {"user": coded["user"], "value": coded["value"], "task": _shrink_codes(coded["number"])}
-    return coded.select(**selected, **({"order": coded[order]} if order else {}))
+        coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **selected_columns)
+        coded_rows = coded_rows.left_join(tasks.rename(number="code"), list_task_columns(rows))
+        selected_columns = {
+            "user": coded_rows["user"],
+            "value": coded_rows["value"],
+            "task": _shrink_codes(coded_rows["number"]),
+        }
+    return coded_rows.select(**selected_columns, **({"order": coded_rows[order]} if order else {}))
 
 
 def _shrink_codes(column: Any) -> Value:
@@ -397,18 +392,18 @@ def rank_pairs(rows: Table) -> Table:
     import ibis
 
     pairs, amount_columns = _compute_pair_amounts(rows)
-    user = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
-    task = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
+    user_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
+    task_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
     # Ibis counts ranks from 0.
-    return pairs.select(*amount_columns, user=user + 1, task=task + 1)
+    return pairs.select(*amount_columns, user=user_ranks + 1, task=task_ranks + 1)
 
 
 @_cache_expressions
 def count_pair_sizes(rows: Table) -> Table:
     """Count the pairs by groups of the user and rows of the pair: rows (``groups``, ``rows``, ``pairs``)."""
     pairs, _ = _compute_pair_amounts(rows)
-    sized = pairs.mutate(groups=pairs.count().over(group_by=list_user_columns(rows)))
-    return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
+    sized_pairs = pairs.mutate(groups=pairs.count().over(group_by=list_user_columns(rows)))
+    return sized_pairs.group_by("groups", "rows").aggregate(pairs=sized_pairs.count().cast("int64"))
 
 
 @_cache_expressions
@@ -416,8 +411,8 @@ def count_group_totals(rows: Table) -> Table:
     """Count the groups by rows and users, without names: rows (``rows``, ``users``, ``groups``)."""
     pairs, _ = _compute_pair_amounts(rows)
     aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
-    totals = pairs.group_by(list_task_columns(rows)).aggregate(**aggregates)
-    return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
+    group_totals = pairs.group_by(list_task_columns(rows)).aggregate(**aggregates)
+    return group_totals.group_by("rows", "users").aggregate(groups=group_totals.count().cast("int64"))
 
 
 @_cache_expressions
@@ -428,9 +423,10 @@ def code_pairs(rows: Table, users: Table, tasks: Table) -> Table:
     """
     task_names = list_task_columns(rows)
     pairs, amount_columns = _compute_pair_amounts(rows)
-    with_users = pairs.left_join(users.rename(user="code"), list_user_columns(rows))
-    with_users = with_users.select(*task_names, *amount_columns, user=with_users["user"].fill_null(0))
-    coded = with_users.inner_join(tasks.rename(number="code"), task_names)
-    return coded.select(
-        *amount_columns, user=_shrink_codes(coded["user"]), task=_shrink_codes(coded["number"])
+    pairs_with_users = pairs.left_join(users.rename(user="code"), list_user_columns(rows))
+    user_codes = pairs_with_users["user"].fill_null(0)
+    pairs_with_users = pairs_with_users.select(*task_names, *amount_columns, user=user_codes)
+    coded_pairs = pairs_with_users.inner_join(tasks.rename(number="code"), task_names)
+    return coded_pairs.select(
+        *amount_columns, user=_shrink_codes(coded_pairs["user"]), task=_shrink_codes(coded_pairs["number"])
     )

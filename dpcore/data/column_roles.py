@@ -104,14 +104,24 @@ class Roles:
         counted_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(
             self.contribution
         )
-        columns = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
+        columns_by_role = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
         if self.kind is TableKind.EVENTS:
-            columns |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
-            columns |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
+            columns_by_role |= {
+                f"user (column {column_number})": column
+                for column_number, column in enumerate(self.further_user, 2)
+            }
+            columns_by_role |= {
+                f"task (column {column_number})": column
+                for column_number, column in enumerate(self.groups[1:], 2)
+            }
             optional_roles = {"value", "task"} - {counted_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
-        return {role: c for role, c in columns.items() if c is not None or role not in optional_roles}
+        return {
+            role: column
+            for role, column in columns_by_role.items()
+            if column is not None or role not in optional_roles
+        }
 
 
 _USER_WORDS = (  # by decreasing certainty
@@ -153,10 +163,16 @@ def guess_roles(table: Table) -> Roles:
 
     Never raises on a `Table`; without any evidence the first column is taken as the users of an events table.
     """
-    if pairs := _guess_pairs(table):
-        return pairs
-    columns = [c for c in table.columns if not _is_row_number(table, c)] or list(table.columns)
-    return _guess_histogram(table, columns) or _guess_counts(table, columns) or _guess_events(table, columns)
+    if pair_roles := _guess_pairs(table):
+        return pair_roles
+    used_columns = [column for column in table.columns if not _is_row_number(table, column)] or list(
+        table.columns
+    )
+    return (
+        _guess_histogram(table, used_columns)
+        or _guess_counts(table, used_columns)
+        or _guess_events(table, used_columns)
+    )
 
 
 PAIRS_HEADER = ("user", "group", "rows")
@@ -169,12 +185,12 @@ def _guess_pairs(table: Table) -> Roles | None:
     if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
         return None
     user_column, group_column, rows_column = PAIRS_HEADER
-    if not all(_has_whole_numbers(table, name, 1.0) for name in PAIRS_HEADER):
+    if not all(_has_whole_numbers(table, column, 1.0) for column in PAIRS_HEADER):
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
     user_steps, group_steps = (
-        np.diff(_read_first_numbers(table, name).values) for name in (user_column, group_column)
+        np.diff(_read_first_numbers(table, column).values) for column in (user_column, group_column)
     )
     if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
@@ -186,11 +202,17 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users, guessed from names and cells; None if it is none."""
     if len(columns) < 2:
         return None
-    people_columns = [c for c in columns if _counts_people(c)]
+    people_columns = [column for column in columns if _counts_people(column)]
     size_columns = [
-        c for c in columns if c not in people_columns and set(split_name(c)) & (_SIZE_WORDS | _COUNT_WORDS)
+        column
+        for column in columns
+        if column not in people_columns and set(split_name(column)) & (_SIZE_WORDS | _COUNT_WORDS)
     ]
-    task_columns = [c for c in columns if c not in people_columns and set(split_name(c)) & _TASK_PLURALS]
+    task_columns = [
+        column
+        for column in columns
+        if column not in people_columns and set(split_name(column)) & _TASK_PLURALS
+    ]
     size_column, users_column = columns[:2]
     if people_columns and (size_columns or task_columns):
         # How many tasks have so many users: the tasks are what is counted.
@@ -204,7 +226,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
         or not (_is_ascending(table, size_column) and _has_whole_numbers(table, users_column, 1.0))
     ):
         return None
-    if not all(_has_whole_numbers(table, c, 0.5) for c in (size_column, users_column)):
+    if not all(_has_whole_numbers(table, column, 0.5) for column in (size_column, users_column)):
         return None
     if len(columns) > 2 and len(table.frame) > 1 and not _is_distinct(table, size_column):
         return None  # say, users and events per page
@@ -218,19 +240,27 @@ def _names_values_or_tasks(column: str) -> bool:
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    count_columns = [c for c in columns if set(split_name(c)) & _COUNT_WORDS and not _counts_people(c)]
+    count_columns = [
+        column for column in columns if set(split_name(column)) & _COUNT_WORDS and not _counts_people(column)
+    ]
     user_column = next(iter(list_other_user_columns(columns, count_columns)), None)
     if len(columns) == 1:
-        is_single = count_columns and _has_whole_numbers(table, columns[0], 0.5)
-        return Roles(TableKind.COUNTS, count=columns[0]) if is_single else None
+        is_count_list = count_columns and _has_whole_numbers(table, columns[0], 0.5)
+        return Roles(TableKind.COUNTS, count=columns[0]) if is_count_list else None
     if user_column is not None and count_columns and (len(columns) == 2 or _is_distinct(table, user_column)):
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
-        first, second = columns
-        is_value_first = bool(set(split_name(first)) & _VALUE_WORDS)
-        is_named = is_value_first or _names_values_or_tasks(second) or _score_as_users(second)
-        if not is_named and _is_distinct(table, first) and _has_whole_numbers(table, second, 1.0):
-            return Roles(TableKind.COUNTS, user=first, count=second)
+        first_column, second_column = columns
+        first_has_values = bool(set(split_name(first_column)) & _VALUE_WORDS)
+        has_other_names = (
+            first_has_values or _names_values_or_tasks(second_column) or _score_as_users(second_column)
+        )
+        if (
+            not has_other_names
+            and _is_distinct(table, first_column)
+            and _has_whole_numbers(table, second_column, 1.0)
+        ):
+            return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
 
@@ -238,14 +268,18 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; without evidence the first column has the users."""
     user_column = next(iter(list_other_user_columns(columns, ())), None)
     if user_column is None:
-        candidates = [c for c in columns if not _names_values_or_tasks(c)] or columns
+        user_candidates = [column for column in columns if not _names_values_or_tasks(column)] or columns
         text_columns = [
-            c for c in candidates if not _has_only_numbers(table, c) and not _is_distinct(table, c)
+            column
+            for column in user_candidates
+            if not _has_only_numbers(table, column) and not _is_distinct(table, column)
         ]
-        user_column = (text_columns or candidates)[0]
-    other_columns = [c for c in columns if c != user_column]
-    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, lambda c: _has_only_numbers(table, c))
-    other_columns = [c for c in other_columns if c != value_column]
+        user_column = (text_columns or user_candidates)[0]
+    other_columns = [column for column in columns if column != user_column]
+    value_column = _find_named_column(
+        other_columns, _VALUES_IN_ORDER, lambda column: _has_only_numbers(table, column)
+    )
+    other_columns = [column for column in other_columns if column != value_column]
     return Roles(
         TableKind.EVENTS,
         user=user_column,
@@ -258,12 +292,14 @@ def _find_named_column(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
     """Return the column that fits and whose name has the earliest of these words; None if no column does."""
-    matches: list[tuple[int, int, str]] = []
+    ranked_columns: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
-        parts = split_name(column)
+        name_words = split_name(column)
         # StockCode is also stockcode.
-        matches += [(words.index(word), index, column) for word in (*parts, "".join(parts)) if word in words]
-    return next((column for _, _, column in sorted(matches) if fits(column)), None)
+        ranked_columns += [
+            (words.index(word), index, column) for word in (*name_words, "".join(name_words)) if word in words
+        ]
+    return next((column for _, _, column in sorted(ranked_columns) if fits(column)), None)
 
 
 def _score_as_users(column: str) -> float:
@@ -290,8 +326,11 @@ def _is_row_number(table: Table, column: str) -> bool:
     """Return True if a column only numbers the rows, like the index of a data frame."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
-    head = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
-    return any(head == [str(start + offset) for offset in range(len(head))] for start in (0, 1))
+    first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
+    return any(
+        first_cells == [str(first_number + offset) for offset in range(len(first_cells))]
+        for first_number in (0, 1)
+    )
 
 
 def _read_first_numbers(table: Table, column: str) -> Numbers:
@@ -303,8 +342,8 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
     """Return True if at least this share of the first cells are whole numbers of at least 0."""
     values = _read_first_numbers(table, column).values
     with np.errstate(invalid="ignore"):
-        is_whole = (values >= 0) & (values == np.floor(values))
-    return bool(is_whole.mean() >= min_share)
+        whole_mask = (values >= 0) & (values == np.floor(values))
+    return bool(whole_mask.mean() >= min_share)
 
 
 def _has_only_numbers(table: Table, column: str) -> bool:
@@ -321,8 +360,8 @@ def _is_ascending(table: Table, column: str) -> bool:
 def _is_distinct(table: Table, column: str) -> bool:
     """Return True if a column has at least two cells that are not blank, and no two of these are equal."""
     cells = table.frame[column]
-    filled = cells[(cells != "").to_numpy(bool)]
-    return len(filled) > 1 and bool(filled.is_unique)
+    filled_cells = cells[(cells != "").to_numpy(bool)]
+    return len(filled_cells) > 1 and bool(filled_cells.is_unique)
 
 
 def explain_roles(roles: Roles) -> str:
@@ -339,7 +378,9 @@ def explain_roles(roles: Roles) -> str:
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    unused_columns = [c for c in columns if c not in used_columns and _score_as_users(c) > 0]
+    unused_columns = [
+        column for column in columns if column not in used_columns and _score_as_users(column) > 0
+    ]
     return sorted(unused_columns, key=_score_as_users, reverse=True)
 
 

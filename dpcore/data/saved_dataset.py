@@ -64,31 +64,42 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
     room -= 16 * histogram.sizes.size
     if room < 0 or histogram.sizes.size > MAX_SIZES:
         return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), room)
-    facets: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
+    facets_by_name: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
     left_out_texts = []
-    filled_facets = [(name, facet) for name, facet in facets.items() if facet is not None]
-    for name, facet in sorted(filled_facets, key=lambda entry: _count_bytes(entry[1])):
+    filled_facets = [(name, facet) for name, facet in facets_by_name.items() if facet is not None]
+    for name, facet in sorted(filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])):
         num_bytes = _count_bytes(facet)
         if num_bytes <= room and _is_readable(facet):
             room -= num_bytes
         else:
-            facets[name] = None
+            facets_by_name[name] = None
             left_out_texts.append(f"{dataset.name}: the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)")
-    notes = (*dataset.notes, *(f"Left out of the session file: {text}." for text in left_out_texts))
+    notes = (
+        *dataset.notes,
+        *(f"Left out of the session file: {left_out_text}." for left_out_text in left_out_texts),
+    )
     # Names of tasks are left out, as they are contents of rows, not counts.
-    saved = replace(dataset, notes=notes, task_names=(), **facets)
-    return SavedDataset(_convert_dataset(saved), tuple(left_out_texts), room)
+    saved_dataset = replace(dataset, notes=notes, task_names=(), **facets_by_name)
+    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_texts), room)
 
 
 def _count_bytes(facet: Any) -> int:
     """Return the number of bytes of the arrays of a facet."""
-    return sum(value.nbytes for f in fields(facet) if isinstance(value := getattr(facet, f.name), np.ndarray))
+    return sum(
+        field_value.nbytes
+        for f in fields(facet)
+        if isinstance(field_value := getattr(facet, f.name), np.ndarray)
+    )
 
 
 def _is_readable(facet: Any) -> bool:
     """Return True if the file's codes and names can be read back."""
-    attributes = [getattr(facet, f.name) for f in fields(facet)]
-    names = [name for value in attributes for name in (value if isinstance(value, tuple) else [value])]
+    field_values = [getattr(facet, f.name) for f in fields(facet)]
+    names = [
+        name
+        for field_value in field_values
+        for name in (field_value if isinstance(field_value, tuple) else [field_value])
+    ]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
@@ -99,8 +110,8 @@ def _is_readable(facet: Any) -> bool:
 
 def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
     """Convert a dataset to a JSON object, with long texts cut."""
-    facets = {name: getattr(dataset, name) for name in _FACETS}
-    content = {
+    facets_by_name = {name: getattr(dataset, name) for name in _FACETS}
+    members = {
         "name": dataset.name,
         "source": cut(dataset.source, SENTENCE),
         "disclosure": dataset.disclosure,
@@ -109,11 +120,13 @@ def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
         "notes": [cut(note, SENTENCE) for note in dataset.notes[:NOTES]],
         "digest": dataset.digest,
         "histogram": {"sizes": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "facets": {name: CODEC.write_fields(facet) for name, facet in facets.items() if facet is not None},
+        "facets": {
+            name: CODEC.write_fields(facet) for name, facet in facets_by_name.items() if facet is not None
+        },
         "release": dataset.release,
         "layout": dataset.layout,
     }
-    return {name: CODEC.write(value) for name, value in content.items() if value is not None}
+    return {name: CODEC.write(member) for name, member in members.items() if member is not None}
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -121,18 +134,22 @@ def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
 
 def _read_mechanism(node: JsonValue) -> str | None:
     """Read the name of a mechanism; None, with a problem, if it is none."""
-    mechanism = node.get_text(80)
-    if mechanism is not None and not is_mechanism(mechanism):
+    mechanism_text = node.get_text(80)
+    if mechanism_text is not None and not is_mechanism(mechanism_text):
         node.refuse("a mechanism is named in letters, digits, blanks and hyphens")
-    return mechanism
+    return mechanism_text
 
 
 def _read_integers(node: JsonValue, largest: int = MAX_SIZE) -> IntArray | None:
     """Read an array of integers from 0 to the largest; None, with a problem, if it is no array."""
-    array = node.get_array("int64")
-    if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= largest:
+    integers = node.get_array("int64")
+    if (
+        integers is not None
+        and integers.size
+        and not 0 <= int(integers.min()) <= int(integers.max()) <= largest
+    ):
         node.refuse(f"these must be whole numbers from 0 to {largest:,}")
-    return array
+    return integers
 
 
 def _read_codes(node: JsonValue) -> IntArray | None:
@@ -143,13 +160,15 @@ def _read_codes(node: JsonValue) -> IntArray | None:
 
 def _read_feature(node: JsonValue) -> Feature | None:
     """Read a feature: its column, kind, reference and levels; None, with a problem, if it is none."""
-    entries = node.get_entries(3 + MAX_LEVELS) or []
-    if len(entries) < 3:
+    entry_nodes = node.get_entries(3 + MAX_LEVELS) or []
+    if len(entry_nodes) < 3:
         node.refuse("a feature is a column, its kind, a reference level and further levels")
         return None
-    column, reference, *levels = (entry.get_text(NAME) or "" for entry in (entries[0], *entries[2:]))
-    encoding: FeatureKind | None = CODEC.read(entries[1], FeatureKind)
-    return None if encoding is None else Feature(column, encoding, reference, tuple(levels))
+    column, reference_level, *levels = (
+        entry_node.get_text(NAME) or "" for entry_node in (entry_nodes[0], *entry_nodes[2:])
+    )
+    encoding: FeatureKind | None = CODEC.read(entry_nodes[1], FeatureKind)
+    return None if encoding is None else Feature(column, encoding, reference_level, tuple(levels))
 
 
 _CODE_FIELDS = [
@@ -193,23 +212,28 @@ def from_json(node: JsonValue) -> Dataset | None:
 
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
     """
-    needed, optional = CODEC.list_readers(Dataset)
+    needed_readers, optional_readers = CODEC.list_readers(Dataset)
     members = node.read_members(
         {
-            **{name: (needed | optional)[name] for name in ("name", "disclosure", "contribution")},
+            **{
+                name: (needed_readers | optional_readers)[name]
+                for name in ("name", "disclosure", "contribution")
+            },
             "source": read_text(SENTENCE),
             "privacy_unit": read_texts(NOTES, NAME),
             "notes": read_texts(NOTES, SENTENCE + NAME),
             "digest": read_text(64),
             "histogram": _read_histogram,
-            "facets": lambda facets: facets.read_members({}, {name: optional[name] for name in _FACETS}),
+            "facets": lambda facets_by_name: facets_by_name.read_members(
+                {}, {name: optional_readers[name] for name in _FACETS}
+            ),
         },
-        {name: optional[name] for name in ("release", "layout")},
+        {name: optional_readers[name] for name in ("release", "layout")},
     )
     if members is None:
         return None
-    digest, facets = members.pop("digest"), members.pop("facets")
-    dataset = node.build(Dataset, **members, **facets)
+    digest, facets_by_name = members.pop("digest"), members.pop("facets")
+    dataset = node.build(Dataset, **members, **facets_by_name)
     if dataset is not None and dataset.digest != digest:
         node.refuse("these data are not those that were saved: the file was changed or damaged")
         return None

@@ -79,9 +79,11 @@ class FileLayout:
     @classmethod
     def by_name(cls, name: str) -> FileLayout:
         """Build the usual layout of a file of this name, which has not been read yet."""
-        ending = "." + name.lower().rpartition(".")[2]
+        name_ending = "." + name.lower().rpartition(".")[2]
         return cls(
-            name, _KINDS_BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ","
+            name,
+            _KINDS_BY_ENDING.get(name_ending, FileKind.TEXT),
+            "\t" if name_ending in (".tsv", ".tab") else ",",
         )
 
 
@@ -177,17 +179,21 @@ def build_table(
     import pandas as pd
 
     notes: list[str] = []
-    line = int(lines[0])
+    header_line = int(lines[0])
     with Problems() as problems:
-        names = check_names(list(header), line, problems, notes)
+        names = check_names(list(header), header_line, problems, notes)
         if not len(cells):
-            problems.add("there are no rows", f"line {line}" if line else "", "Add one for each contribution")
+            problems.add(
+                "there are no rows",
+                f"line {header_line}" if header_line else "",
+                "Add one for each contribution",
+            )
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)
     with Problems() as problems:
-        check_header_row(names, frame, starts, line, problems, notes)
-    return Table(frame, name, "", "", starts, tuple(notes), line, word=word)
+        check_header_row(names, frame, starts, header_line, problems, notes)
+    return Table(frame, name, "", "", starts, tuple(notes), header_line, word=word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -211,7 +217,7 @@ def join_tables(tables: list[Table]) -> Table:
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
         first_table.header_line,
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
-        layouts=tuple(layout for table in tables for layout in table.layouts), times=join_times(tables),
+        layouts=tuple(file_layout for table in tables for file_layout in table.layouts), times=join_times(tables),
     )  # fmt: skip
 
 
@@ -222,21 +228,24 @@ def join_times(tables: Sequence[Table]) -> dict[str, str]:
 
 def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
     """Raise InvalidInput if files have other columns than the first one, in any order."""
-    (name, columns), *others = files
+    (first_name, first_columns), *other_files = files
     with Problems() as problems:
-        for other_name, other_columns in others:
+        for other_name, other_columns in other_files:
             differences: list[str] = []
-            for verb, these, those in (("lacks", columns, other_columns), ("has", other_columns, columns)):
+            for verb, these, those in (
+                ("lacks", first_columns, other_columns),
+                ("has", other_columns, first_columns),
+            ):
                 extra_columns = [column for column in these if column not in those]
                 # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
                 if extra_columns and any(map(is_header_word, these)):
                     differences.append(
                         f"{verb} column {shorten(extra_columns[0])}{and_more(len(extra_columns) - 1)}"
                     )
-            if not differences and set(columns) != set(other_columns):
+            if not differences and set(first_columns) != set(other_columns):
                 differences = ["begins with other cells, which may be no names"]
             if differences:
-                message = f"unlike {shorten(name)}, this file {' and '.join(differences)}"
+                message = f"unlike {shorten(first_name)}, this file {' and '.join(differences)}"
                 problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
 
 
@@ -251,17 +260,17 @@ def drop_blank_rows(
         notes: List to which a note on blank rows is added.
         lines: Blank lines that are not rows of the frame.
     """
-    is_blank_row = np.full(len(frame), frame.shape[1] > 1)
-    for index in range(frame.shape[1] if is_blank_row.any() else 0):
-        is_blank_row &= (frame.iloc[:, index] == "").to_numpy(bool)
-    if is_blank_row.all():
+    blank_mask = np.full(len(frame), frame.shape[1] > 1)
+    for index in range(frame.shape[1] if blank_mask.any() else 0):
+        blank_mask &= (frame.iloc[:, index] == "").to_numpy(bool)
+    if blank_mask.all():
         raise refuse("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
-    if blank_lines := sorted([*starts[is_blank_row].tolist(), *lines]):
+    if blank_lines := sorted([*starts[blank_mask].tolist(), *lines]):
         rows_text = wording.counted(len(blank_lines), "blank row was", "blank rows were")
         notes.append(f"{rows_text} left out (first: line {blank_lines[0]:,}).")
     return (
-        (frame[~is_blank_row].reset_index(drop=True), starts[~is_blank_row])
-        if is_blank_row.any()
+        (frame[~blank_mask].reset_index(drop=True), starts[~blank_mask])
+        if blank_mask.any()
         else (frame, starts)
     )
 
@@ -286,10 +295,10 @@ def _write_group_pattern(mark: str) -> str:
 
 def _write_pattern(point: str) -> str:
     """Return the pattern of numbers with ``point`` as decimal mark and the other mark between thousands."""
-    group = "," if point == "." else r"\."
-    mark = r"\." if point == "." else ","
-    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+)"
-    return rf"[+-]?(?:{integer_part}(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT_PATTERN}"
+    group_pattern = "," if point == "." else r"\."
+    mark_pattern = r"\." if point == "." else ","
+    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group_pattern}[0-9]{{3}})+)"
+    return rf"[+-]?(?:{integer_part}(?:{mark_pattern}[0-9]*)?|{mark_pattern}[0-9]+){_EXPONENT_PATTERN}"
 
 
 def _match_sql(cells: str, pattern: str) -> str:
@@ -299,14 +308,15 @@ def _match_sql(cells: str, pattern: str) -> str:
 
 def _cast_sql(cells: str) -> str:
     """Return the SQL of cells as float64; numbers beyond it, of either sign, become infinity, and text null."""
-    number = f"TRY_CAST({cells} AS DOUBLE)"
-    return f"CASE WHEN isinf({number}) THEN 'inf'::DOUBLE ELSE {number} END"
+    number_sql = f"TRY_CAST({cells} AS DOUBLE)"
+    return f"CASE WHEN isinf({number_sql}) THEN 'inf'::DOUBLE ELSE {number_sql} END"
 
 
 def _remove_spaces_sql(cells: str) -> str:
     """Return the SQL of cells with an ordinary minus sign, and without blanks and the like between thousands."""
-    text, spaces = f"replace({cells}, '\u2212', '-')", _SPACES.replace("'", "''")
-    return f"(CASE WHEN {_match_sql(text, _SPACED_PATTERN)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
+    text_sql, spaces = f"replace({cells}, '\u2212', '-')", _SPACES.replace("'", "''")
+    is_spaced_sql = _match_sql(text_sql, _SPACED_PATTERN)
+    return f"(CASE WHEN {is_spaced_sql} THEN translate({text_sql}, '{spaces}', '') ELSE {text_sql} END)"
 
 
 def _write_number_sql(cells: str, point: str) -> str:
@@ -390,9 +400,9 @@ def read_cell_sql(cell: str, first_mark: str) -> str:
     """
     text_sql = _remove_spaces_sql(cell)
     reading_sqls = [
-        f"WHEN {_match_sql(text_sql, _write_pattern(point))} "
-        f"THEN TRY_CAST({_write_number_sql(text_sql, point)} AS DOUBLE)"
-        for point in (".,", ",.")[first_mark == ","]
+        f"WHEN {_match_sql(text_sql, _write_pattern(decimal_mark))} "
+        f"THEN TRY_CAST({_write_number_sql(text_sql, decimal_mark)} AS DOUBLE)"
+        for decimal_mark in (".,", ",.")[first_mark == ","]
     ]
     plain_sql = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
     return f"CASE {plain_sql} {' '.join(reading_sqls)} END"
@@ -408,7 +418,7 @@ def _decide_mark(
     has_points, has_commas = exists["group."], exists["group,"]
     if exists["only."] or exists["only,"] or not (has_points or has_commas):
         return ("," if exists["only,"] else "."), None, ""
-    example, mark = ("1.234", ".") if has_points else ("1,234", ",")
+    example_text, mark = ("1.234", ".") if has_points else ("1,234", ",")
     is_thousands = has_commas and not has_points and delimiter == ","
     is_decimal = not is_integer and has_points != has_commas and has_commas == (delimiter == ";")
     if is_thousands or is_decimal:
@@ -417,9 +427,9 @@ def _decide_mark(
         return (
             decimal_mark,
             None,
-            f"Column {shorten(column)}: numbers like {example} have their mark {place_text}.",
+            f"Column {shorten(column)}: numbers like {example_text} have their mark {place_text}.",
         )
-    message = f"numbers like {example} can be read with decimals or with thousands"
+    message = f"numbers like {example_text} can be read with decimals or with thousands"
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
 
 
@@ -472,14 +482,14 @@ def read_numbers(
         def check_masks(masks: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether each SQL mask is true in any cell."""
             anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
-            (row,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
-            return dict(zip(masks, map(bool, row), strict=True))
+            (mask_values,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
+            return dict(zip(masks, map(bool, mask_values), strict=True))
 
         def find_place(mask: str) -> str:
             """Return the location of the first row for which an SQL mask is true."""
             rows_sql = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
-            ((row,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
-            return table.describe_row(int(row))
+            ((mask_values,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
+            return table.describe_row(int(mask_values))
 
         marks = settle_marks("x", check_masks, find_place, column, table.delimiter, is_integer)
         columns = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()

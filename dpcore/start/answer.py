@@ -94,8 +94,8 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
 
     def find_best(epsilon: float) -> tuple[float, float]:
         """Find the best bound at this epsilon, and return it with its error."""
-        bound = total.find_optimal_bound(replace_epsilon(epsilon))
-        return bound, float(evaluate_errors(epsilon, np.array(bound)))
+        best_bound = total.find_optimal_bound(replace_epsilon(epsilon))
+        return best_bound, float(evaluate_errors(epsilon, np.array(best_bound)))
 
     return BoundComparison(
         "Sweet spot (rows per user)", f"Error of each of {CELLS} private counts (share of it)",
@@ -131,30 +131,38 @@ HEIGHT = 330
 
 def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
     """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
-    best, histogram, num_rows = solution.best, solution.histogram, solution.num_rows
+    best_choice, histogram, num_rows = solution.best, solution.histogram, solution.num_rows
     columns = {
         "bound": solution.errors.bounds,
         "bias": solution.errors.bias / num_rows,
         "mean_noise": solution.errors.mean_noise / num_rows,
         "expected_error": solution.errors.absolute_errors / num_rows,
     }
-    bounds, bias, noise, error = columns.values()
+    bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
-        Curve("Expected error", bounds, error, Style.TOTAL),
-        Curve(BIAS, bounds, bias, STYLES[BIAS]),
-        Curve(NOISE, bounds, noise, STYLES[NOISE]),
+        Curve("Expected error", bounds, error_shares, Style.TOTAL),
+        Curve(BIAS, bounds, bias_shares, STYLES[BIAS]),
+        Curve(NOISE, bounds, noise_shares, STYLES[NOISE]),
     ]
-    if best.max_total > 0:
-        items.append(Mark("Sweet spot", best.max_total, best.absolute_error / num_rows, Style.SMOOTH, "star"))
+    if best_choice.max_total > 0:
+        items.append(
+            Mark(
+                "Sweet spot",
+                best_choice.max_total,
+                best_choice.absolute_error / num_rows,
+                Style.SMOOTH,
+                "star",
+            )
+        )
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)
-    dots_limit = MAX_ERRORS * float(error.min())
+    dots_limit = MAX_ERRORS * float(error_shares.min())
     handle = Handle(
-        "Bound", bounds, error, bound or best.max_total or 1.0, "bound", is_integer=True,
-        parts={BIAS: bias, NOISE: noise}, users=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias, noise, noise_draws, Spread.MEAN, dots_limit, "%", unit_name="counts"),
-        best_value=best.max_total or None,
+        "Bound", bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
+        parts={BIAS: bias_shares, NOISE: noise_shares}, users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", unit_name="counts"),
+        best_value=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
         "start-tradeoff", "What a bound throws away, and the noise it needs",
@@ -185,7 +193,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    bound, best, num_rows = parameters.bound, solution.best, solution.num_rows
+    bound, best_choice, num_rows = parameters.bound, solution.best, solution.num_rows
     disclosure = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound gives more noise than count.",
@@ -193,20 +201,27 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
         disclosure=disclosure, parameters=parameters, solution=solution,
         plots={"start-tradeoff": lambda: plot_tradeoff(solution, bound, disclosure)},
     )  # fmt: skip
-    if best.max_total == 0:
+    if best_choice.max_total == 0:
         return answer
-    rows_text, error = wording.counted(best.max_total, "row"), best.absolute_error / num_rows
+    rows_text, error_share = (
+        wording.counted(best_choice.max_total, "row"),
+        best_choice.absolute_error / num_rows,
+    )
     low_text, high_text = map(wording.number, solution.near_optimal_range)
-    near_optimal = (
+    near_optimal_text = (
         f"{low_text} to {high_text} rows, within 5{wording.PERCENT}." if low_text != high_text else ""
     )
-    unit, key = "rows per user", "max_contributions"
-    bound_number = Number("Sweet spot", rows_text, "per user", value=best.max_total, unit=unit, key=key)
-    error_number = Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count")
-    parts = {BIAS: best.bias / num_rows, NOISE: best.mean_noise / num_rows}
+    bound_unit, bound_key = "rows per user", "max_contributions"
+    bound_number = Number(
+        "Sweet spot", rows_text, "per user", value=best_choice.max_total, unit=bound_unit, key=bound_key
+    )
+    error_number = Number(
+        "Error", wording.percent(error_share), "of a count", value=error_share, unit="share of a count"
+    )
+    share_by_part = {BIAS: best_choice.bias / num_rows, NOISE: best_choice.mean_noise / num_rows}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal, error_parts=build_error_parts(parts, wording.percent),
+        near_optimal=near_optimal_text, error_parts=build_error_parts(share_by_part, wording.percent),
     )  # fmt: skip
 
 
@@ -217,11 +232,14 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
         rows_text = wording.counted(solution.single_count_bound, "row")
         sentences.append(f"A single count is best at {rows_text}.")
     if parameters.bound is not None:
-        errors = solution.evaluate(parameters.bound)
+        own_errors = solution.evaluate(parameters.bound)
         error_text, bias_text, noise_text = (
-            wording.percent(float(rows) / solution.num_rows)
-            for rows in (errors.absolute_errors, errors.bias, errors.mean_noise)
+            wording.percent(float(error_rows) / solution.num_rows)
+            for error_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
         )
-        rows_text, parts = wording.counted(parameters.bound, "row"), f"bias {bias_text}, noise {noise_text}"
-        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts}.")
+        rows_text, parts_text = (
+            wording.counted(parameters.bound, "row"),
+            f"bias {bias_text}, noise {noise_text}",
+        )
+        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts_text}.")
     return " ".join(sentences)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
-    sample = session.get_loaded().origin.name
-    st.session_state[QUESTION.key("sample")] = sample if sample in samples.SAMPLES else None
-    titles = {name: sample.title for name, sample in samples.SAMPLES.items()}
+    sample_key = session.get_loaded().origin.name
+    st.session_state[QUESTION.key("sample")] = sample_key if sample_key in samples.SAMPLES else None
+    titles = {name: sample_key.title for name, sample_key in samples.SAMPLES.items()}
     st.selectbox(
         "Sample", list(titles), None, titles.__getitem__, QUESTION.key("sample"), on_change=_load_sample,
         placeholder="Choose a sample",
@@ -39,22 +39,24 @@ def show_samples() -> None:
 
 def _load_sample() -> None:
     """Use the selected sample, if one is selected."""
-    sample = st.session_state.get(QUESTION.key("sample"))
-    if sample is not None:
-        origin = session.Origin(sample)
+    sample_key = st.session_state.get(QUESTION.key("sample"))
+    if sample_key is not None:
+        origin = session.Origin(sample_key)
         session.use(session.LoadedData(origin.load(), origin))
 
 
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
-    titles = {name: generator.title for name, generator in samples.GENERATORS.items()}
-    name: str = fields.pick("Kind of distribution", titles, QUESTION.key("generator"))
+    titles_by_key = {
+        generator_key: generator.title for generator_key, generator in samples.GENERATORS.items()
+    }
+    generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.key("generator"))
     with st.grid(4):
-        for field_name, field in declared_fields(samples.GENERATORS[name]).items():
-            key = _build_field_key(name, field_name)
-            st.session_state.setdefault(key, field.initial)
-            fields.number(field.label, key, field.help, is_integer=field.is_integer)
-    fields.button("Generate", "generate", "casino", _generate, name, is_main=True)
+        for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
+            session_key = _build_field_key(generator_key, field_name)
+            st.session_state.setdefault(session_key, field.initial)
+            fields.number(field.label, session_key, field.help, is_integer=field.is_integer)
+    fields.button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
     if problems := st.session_state.get(QUESTION.key("generator_problems"), ()):
         fields.show_problems(problems)
 
@@ -66,19 +68,23 @@ def _build_field_key(name: str, field_name: str) -> str:
 
 def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
-    state, generator_type = st.session_state, samples.GENERATORS[name]
-    labels = {field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()}
-    if any(_build_field_key(name, field_name) not in state for field_name in labels):
+    session_state, generator_type = st.session_state, samples.GENERATORS[name]
+    labels_by_field = {
+        field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()
+    }
+    if any(_build_field_key(name, field_name) not in session_state for field_name in labels_by_field):
         return  # A late press: the page shows another generator by now.
-    values = {field_name: state[_build_field_key(name, field_name)] for field_name in labels}
-    generator, problems = fields.build_parameters(generator_type, values, labels)
+    values_by_field = {
+        field_name: session_state[_build_field_key(name, field_name)] for field_name in labels_by_field
+    }
+    generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
     if generator is not None:
         try:
             origin = session.Origin(name, to_fields(generator))
             session.use(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
-            problems += error.problems
-    state[QUESTION.key("generator_problems")] = tuple(problems)
+            input_problems += error.problems
+    session_state[QUESTION.key("generator_problems")] = tuple(input_problems)
 
 
 DEFAULT_TABLE = "events"
@@ -91,15 +97,15 @@ def show_recipes(roles: Roles | None) -> None:
     with st.expander(title, icon=":material/dns:", key=QUESTION.key("engine_open")):
         st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
         with st.grid(2):
-            titles = {name: engine.title for name, engine in counting.ENGINES.items()}
-            key: str = fields.pick("Engine", titles, QUESTION.key("engine"))
+            titles_by_key = {name: engine.title for name, engine in counting.ENGINES.items()}
+            engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
             st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
-            table = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
-        engine = counting.ENGINES[key]
+            table_name = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
+        engine = counting.ENGINES[engine_key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        shell_code, python_code, sql_code = _write_recipe(key, roles, table or DEFAULT_TABLE)
+        shell_code, python_code, sql_code = _write_recipe(engine_key, roles, table_name or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials_text}.")
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
         command_tab.code(shell_code, language="bash", wrap_lines=True)
@@ -135,8 +141,8 @@ def show_session_upload() -> None:
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
     elif content_or_problems is not None:
-        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in content_or_problems)
-        st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
+        lines_text = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in content_or_problems)
+        st.error(f"{lines_text}\n\nNothing was changed.", icon=":material/error:")
 
 
 def _open_file(files: list[UploadedFile]) -> None:
@@ -162,11 +168,11 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
         f"The session of {plain(file_content.saved_at_text)} is open. {in_use_text}", icon=":material/check:"
     )
     if file_content.left_out:
-        lines = "\n".join(f"- {plain(words, 400)}" for words in file_content.left_out)
-        st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
-        for file in file_content.content.files:
-            if session.dataset().name != file.name:
-                st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
+        lines_text = "\n".join(f"- {plain(left_out_text, 400)}" for left_out_text in file_content.left_out)
+        st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")
+        for known_file in file_content.content.files:
+            if session.dataset().name != known_file.name:
+                st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")
     if file_content.setting_problems:
         st.warning("These settings of the file were not followed.", icon=":material/warning:")
         fields.show_problems(file_content.setting_problems)
@@ -174,16 +180,20 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
 
 def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     """Return every page that the data can answer, once, under the column that it needs, or *Rows per user*."""
-    columns = {}
+    columns_by_facet = {}
     if dataset.values is not None:
-        columns[Facet.VALUES] = dataset.values.column
-    if groups := dataset.pairs or dataset.tasks:
-        columns[Facet.GROUPS] = groups.label
-    columns[Facet.ROWS] = "Rows per user"
+        columns_by_facet[Facet.VALUES] = dataset.values.column
+    if group_facet := dataset.pairs or dataset.tasks:
+        columns_by_facet[Facet.GROUPS] = group_facet.label
+    columns_by_facet[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
-    for facet, column in columns.items():
-        pages = [q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered_names]
-        offered_names |= {q.name for q in pages}
-        offers += [(column, pages)] if pages else []
+    for facet, column in columns_by_facet.items():
+        questions = [
+            question
+            for question in catalogue.PAGES
+            if facet in question.answers_from and question.name not in offered_names
+        ]
+        offered_names |= {question.name for question in questions}
+        offers += [(column, questions)] if questions else []
     return offers

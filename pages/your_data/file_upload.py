@@ -110,46 +110,53 @@ def _show_uploader() -> None:
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            label, example = "Or the path of a file on this computer, of any size", "/home/me/events.parquet"
+            label_text, example_path = (
+                "Or the path of a file on this computer, of any size",
+                "/home/me/events.parquet",
+            )
             help_text = "It is not copied. Put a semicolon between several paths."
             st.text_input(
-                label, key=_build_key("path"), placeholder=example, help=help_text, persist_state="session"
+                label_text,
+                key=_build_key("path"),
+                placeholder=example_path,
+                help=help_text,
+                persist_state="session",
             )
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
 
 def _read_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
-    names = [file.name for file in files]
+    file_names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
         ENTRY.drop(files)
-        _open_files(memory_files, names, None)
+        _open_files(memory_files, file_names, None)
         return
     try:
         workspace = counting.Workspace()
-        paths = []
+        saved_paths = []
         for index, file in enumerate(files):
             # The name is the person's; the file's own name is ours.
-            path = workspace.folder / f"upload{index}"
-            with path.open("wb") as target:
-                shutil.copyfileobj(file, target)
-            paths.append(str(path))
+            saved_path = workspace.folder / f"upload{index}"
+            with saved_path.open("wb") as output_stream:
+                shutil.copyfileobj(file, output_stream)
+            saved_paths.append(str(saved_path))
     except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard()
-        ENTRY.refuse(describe_error(error), names)
+        ENTRY.refuse(describe_error(error), file_names)
     else:
-        _open_files(paths, names, workspace)
+        _open_files(saved_paths, file_names, workspace)
     finally:
         ENTRY.drop(files)
 
 
 def _read_paths() -> None:
     """Open the files at the paths that the person entered."""
-    text = str(st.session_state.get(_build_key("path")) or "")
-    folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
-    texts = [path.strip().strip('"') for path in text.split(";") if path.strip()]
-    paths = [os.path.join(folder, os.path.expanduser(path)) for path in texts]
+    paths_text = str(st.session_state.get(_build_key("path")) or "")
+    base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
+    entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
+    paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
     _open_files(paths, [os.path.basename(path) or path for path in paths], None)
 
 
@@ -188,16 +195,16 @@ def _open_files(
 
 def _use_opened_files() -> None:
     """Show the columns of files that were opened, or why that failed."""
-    state = st.session_state
-    job: jobs.Job | None = state.get(_LOOK_JOB)
+    session_state = st.session_state
+    job: jobs.Job | None = session_state.get(_LOOK_JOB)
     if job is None or job.is_running:
         return
-    state[_LOOK_JOB] = None
+    session_state[_LOOK_JOB] = None
     if job.has_failed:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        state[_build_key("stopped")] = (
+        session_state[_build_key("stopped")] = (
             _CUT_OFF if job.was_cut_off else "Stopped; the data in use stay as they were."
         )
         return
@@ -207,9 +214,11 @@ def _use_opened_files() -> None:
     known_file = own_tables.find_file(source.columns)
     _propose(roles if known_file is None else known_file.roles)
     stated_release = _find_stated_release(source, roles)
-    state[_build_key("table")], state[_build_key("copies")] = source, False
-    state[_build_key("public")] = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
-    state[_build_key("names")] = ", ".join(source.columns)
+    session_state[_build_key("table")], session_state[_build_key("copies")] = source, False
+    session_state[_build_key("public")] = (
+        Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    )
+    session_state[_build_key("names")] = ", ".join(source.columns)
 
 
 def _discard() -> None:
@@ -292,23 +301,23 @@ def _choose_roles(source: counting.Source) -> Roles:
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
-            options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
-            if st.session_state.get(_role_key(role)) not in options:
-                st.session_state[_role_key(role)] = options[0]
-            st.selectbox(ROLE_LABELS[role], options, key=_role_key(role), persist_state="session")
+            column_options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
+            if st.session_state.get(_role_key(role)) not in column_options:
+                st.session_state[_role_key(role)] = column_options[0]
+            st.selectbox(ROLE_LABELS[role], column_options, key=_role_key(role), persist_state="session")
     if table_kind is TableKind.EVENTS:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
     roles = _read_roles(table_kind)
     known_file = own_tables.find_file(source.columns)
-    explanation = explain_roles(roles)
+    roles_text = explain_roles(roles)
     if known_file and known_file.roles == roles:
-        explanation += f" As in {known_file.name}, which has the same columns."
-    st.caption(wording.plain(explanation, 400))
-    release = _find_stated_release(source, roles)
-    _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if release is None else 3])
-    if release is not None:
-        st.caption(f"The file states *{release.label}*. Nothing here can check it.")
+        roles_text += f" As in {known_file.name}, which has the same columns."
+    st.caption(wording.plain(roles_text, 400))
+    stated_release = _find_stated_release(source, roles)
+    _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if stated_release is None else 3])
+    if stated_release is not None:
+        st.caption(f"The file states *{stated_release.label}*. Nothing here can check it.")
     return roles
 
 
@@ -316,8 +325,10 @@ def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Any:
     """Draw the choice whether data are public, and return it."""
     if st.session_state.get(_build_key("public")) not in options:
         st.session_state[_build_key("public")] = Disclosure.PRIVATE
-    texts = {disclosure: PUBLIC[disclosure] for disclosure in options}
-    return fields.radio(label, texts, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS)
+    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in options}
+    return fields.radio(
+        label, texts_by_disclosure, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS
+    )
 
 
 def _rename() -> None:
@@ -381,11 +392,13 @@ def _read_roles(table_kind: TableKind) -> Roles:
 
 def _choose_distribution(dataset: Dataset) -> None:
     """Show a distribution of pairs, the choice of its label, and the buttons."""
-    sizes = dataset.pair_sizes
-    assert sizes is not None
-    pairs_text = wording.counted(int(sizes.pairs.sum()), "pair")
+    pair_sizes = dataset.pair_sizes
+    assert pair_sizes is not None
+    pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
     users_text = wording.counted(dataset.histogram.num_users, "user")
-    groups_text = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
+    groups_text = (
+        f"{wording.counted(pair_sizes.task_rows.size, 'group')} of {wording.plain(pair_sizes.label)}"
+    )
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
     st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
@@ -419,19 +432,19 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
         st.rerun()
     try:
         with st.spinner("Counting…"):
-            result = counting.count(source, roles, provenance)
+            count_result = counting.count(source, roles, provenance)
     except Exception as error:  # Whatever it is, the panel stays usable.
         ENTRY.refuse(describe_error(error))
         st.rerun()
     ENTRY.refuse(())
-    _use_counted(result)
+    _use_counted(count_result)
 
 
 def _use_finished_jobs() -> None:
     """Use what work in the background has found, or store why it failed; either way the work is over."""
     _use_opened_files()
-    if problems := jobs.list_failures(_build_key("job")):
-        ENTRY.refuse(problems)
+    if input_problems := jobs.list_failures(_build_key("job")):
+        ENTRY.refuse(input_problems)
         st.session_state[_build_key("job")] = None
     elif (finished_job := jobs.find_result(_build_key("job"))) is not None:
         job: jobs.Job = st.session_state[_build_key("job")]
