@@ -64,7 +64,7 @@ class Summary:
 NO_INTEGERS: IntArray = np.zeros(0, dtype=np.int64)
 
 
-def _read_integers(values: object, name: str, high: int, problems: Problems) -> IntArray:
+def _read_integers(values: object, argument_name: str, max_integer: int, problems: Problems) -> IntArray:
     """Read a one-dimensional array of integers in [1, high]; if it is none, add problems and return no entries."""
     try:
         numbers = np.asarray(values)
@@ -73,19 +73,19 @@ def _read_integers(values: object, name: str, high: int, problems: Problems) -> 
         if numbers.dtype.kind not in "iu":  # Objects; also float16, which cannot be compared with 1e12.
             numbers = numbers.astype(np.float64)
     except OverflowError:
-        problems.add(f"{name} must be at most {high:,}; one is beyond float64")
+        problems.add(f"{argument_name} must be at most {max_integer:,}; one is beyond float64")
         return NO_INTEGERS
     except (TypeError, ValueError):
-        problems.add(f"{name} must be numbers")
+        problems.add(f"{argument_name} must be numbers")
         return NO_INTEGERS
     if numbers.ndim != 1 or numbers.size == 0:
-        problems.add(f"{name} must be one-dimensional and not empty; got shape {numbers.shape}")
+        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
         return NO_INTEGERS
     with np.errstate(invalid="ignore"):
         fault_masks = {
             "a finite number": ~np.isfinite(numbers),
             "at least 1 (leave out users who contribute nothing)": numbers < 1,
-            f"at most {high:,}": numbers > high,
+            f"at most {max_integer:,}": numbers > max_integer,
             "whole": numbers != np.floor(numbers),
         }
     valid_mask = np.ones(numbers.shape, bool)
@@ -95,9 +95,8 @@ def _read_integers(values: object, name: str, high: int, problems: Problems) -> 
         if new_mask.any():
             first_index, num_further = int(np.argmax(new_mask)), int(new_mask.sum()) - 1
             further_text = f" (and {num_further:,} more)" if num_further else ""
-            problems.add(
-                f"{name} must be {requirement}; entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
-            )
+            entry_text = f"entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
+            problems.add(f"{argument_name} must be {requirement}; {entry_text}")
     return numbers.astype(np.int64) if valid_mask.all() else NO_INTEGERS
 
 
@@ -219,9 +218,8 @@ class ContributionHistogram(ByDigest):
             _check_lengths(row_sizes, row_users, problems)
         distinct_sizes, size_indices = np.unique(row_sizes, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
-        return cls(
-            sizes=distinct_sizes, users=np.bincount(size_indices, weights=row_users.astype(np.float64))
-        )
+        user_sums = np.bincount(size_indices, weights=row_users.astype(np.float64))
+        return cls(sizes=distinct_sizes, users=user_sums)
 
     def __repr__(self) -> str:
         sizes_text = f"{self.sizes.size:,} distinct sizes"
@@ -287,10 +285,8 @@ class ContributionHistogram(ByDigest):
     def blocks(self) -> tuple[slice, ...]:
         """Return slices that cut all sizes into blocks of at most `BLOCK`."""
         num_sizes = self.sizes.size
-        return tuple(
-            slice(first_index, min(first_index + BLOCK, num_sizes))
-            for first_index in range(0, num_sizes, BLOCK)
-        )
+        first_indices = range(0, num_sizes, BLOCK)
+        return tuple(slice(index, min(index + BLOCK, num_sizes)) for index in first_indices)
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Return the rows of all users with more than h rows, uncut, of the shape of ``h``; exact to rounding."""
@@ -351,9 +347,9 @@ class ContributionHistogram(ByDigest):
         user_counts = np.minimum(self.users[::-1][:max_users], max_users)
         return np.repeat(self.sizes[::-1][:max_users], user_counts)[:max_users]
 
-    def quantile(self, share: float) -> int:
-        """Return the smallest size s such that at least ``share`` of the users have at most s rows."""
-        index = int(np.searchsorted(self.num_users - self._users_from[1:], share * self.num_users))
+    def quantile(self, user_share: float) -> int:
+        """Return the smallest size s such that at least ``user_share`` of the users have at most s rows."""
+        index = int(np.searchsorted(self.num_users - self._users_from[1:], user_share * self.num_users))
         return int(self.sizes[min(index, self.sizes.size - 1)])
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
@@ -370,9 +366,8 @@ class ContributionHistogram(ByDigest):
         # Users counted from the heaviest; sizes descending. The last size that is needed only in part is
         # taken in part.
         cumulative_users = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
-        cumulative_rows = np.concatenate(
-            ([0.0], np.cumsum((self.sizes.astype(np.float64) * self.users)[::-1]))
-        )
+        rows_of_sizes = (self.sizes.astype(np.float64) * self.users)[::-1]
+        cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_of_sizes)))
         return np.asarray(np.interp(user_counts, cumulative_users, cumulative_rows) / cumulative_rows[-1])
 
     def summary(self) -> Summary:
@@ -388,24 +383,24 @@ class ContributionHistogram(ByDigest):
         return Summary(median, n / m, float(self.share_held_by_heaviest(0.01)), max(gini, 0.0))
 
 
-def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
-    """Rank the rows of each user 0, 1, 2 … in the order of their keys, shape of ``users``; rows stand in any order."""
-    row_order = np.lexsort((np.asarray(keys), users))
-    sorted_users = users[row_order]
-    ranks = np.empty(users.size, dtype=np.int64)
-    ranks[row_order] = np.arange(users.size) - np.searchsorted(sorted_users, sorted_users)
+def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
+    """Rank the rows of each user 0, 1, 2 … by their keys, shape of ``user_codes``; rows stand in any order."""
+    row_order = np.lexsort((np.asarray(keys), user_codes))
+    sorted_users = user_codes[row_order]
+    ranks = np.empty(user_codes.size, dtype=np.int64)
+    ranks[row_order] = np.arange(user_codes.size) - np.searchsorted(sorted_users, sorted_users)
     return ranks
 
 
-def log_spaced(low: float, high: float, num_points: int, extra: Sequence[float] = ()) -> FloatArray:
-    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
+def log_spaced(low: float, high: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
+    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra_points`` included.
 
     Args:
         low: Lower end, above 0.
         high: Upper end, at least ``low``.
         num_points: How many before duplicates fall together, at least 2.
-        extra: Further numbers; those outside [low, high] are left out.
+        extra_points: Further numbers; those outside [low, high] are left out.
     """
     grid = np.geomspace(low, high, num_points) if high > low else np.array([float(low)])
-    extra_inside = [x for x in extra if low <= x <= high]
+    extra_inside = [x for x in extra_points if low <= x <= high]
     return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], extra_inside)))

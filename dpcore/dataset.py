@@ -43,9 +43,8 @@ class _Facet(ByDigest):
             entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
             values = getattr(self, array_field.name)
             # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            is_shareable = (
-                isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable
-            )
+            is_array = isinstance(values, np.ndarray)
+            is_shareable = is_array and values.base is None and not values.flags.writeable
             array = np.array(values, entry_type, order="C", copy=None if is_shareable else True)
             object.__setattr__(self, array_field.name, array)
         problems = Problems()
@@ -209,11 +208,7 @@ class Pairs(_OfTasks):
         sums_lack_rows = self.sums is not None and self.rows is None
         if has_squares != has_range or (has_squares and self.sums is None) or sums_lack_rows:
             problems.add("sums go with rows, and squares and the values' range with sums and each other")
-        elif not all(
-            np.all(np.isfinite(amounts))
-            for amounts in (self.sums, self.sums_of_squares)
-            if amounts is not None
-        ):
+        elif not all(x is None or np.all(np.isfinite(x)) for x in (self.sums, self.sums_of_squares)):
             problems.add("sums and sums of squares must be finite numbers")
         problems.whole(0, 10**15, rows_without_group=self.rows_without_group)
 

@@ -68,16 +68,7 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
 _INTEGER_FIELDS = ("max_rows", "max_groups", "num_coefficients")
 _LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
-_BOUNDS = (
-    "max_rows",
-    "threshold",
-    "max_total",
-    "max_groups",
-    "max_norm",
-    "exponent",
-    "budget",
-    "largest_user_weight",
-)
+_BOUNDS = frozenset(name for alternatives in NEEDS.values() for names in alternatives for name in names)
 PLAIN_PYTHON_ONLY = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
 """Releases that only plain Python can express."""
 PER_GROUP = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
@@ -326,9 +317,8 @@ class Choice:
             problems.between(0.0, 1.0, exponent=self.exponent)
         if self.inflation is not None:
             problems.positive(inflation=self.inflation)
-        has_ends = self.max_total is not None and problems.finite(
-            max_total=self.max_total, min_total=self.min_total
-        )
+        ends = {"max_total": self.max_total, "min_total": self.min_total}
+        has_ends = self.max_total is not None and problems.finite(**ends)
         if has_ends and self.min_total >= (self.max_total or 0.0):
             problems.add("the range that a user's total is clamped to is empty")
 
@@ -343,12 +333,8 @@ class Choice:
 
     def _check_values(self, problems: Problems) -> None:
         """Check the range of values if the release needs one, and the quantiles."""
-        needs_range = self.quantity in (
-            Quantity.MEAN,
-            Quantity.GROUP_MEANS,
-            Quantity.QUANTILE,
-            Quantity.COEFFICIENTS,
-        )
+        is_of_values = self.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS, Quantity.QUANTILE)
+        needs_range = is_of_values or self.quantity is Quantity.COEFFICIENTS
         if needs_range:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
@@ -384,9 +370,8 @@ class Choice:
     def number_columns(self) -> tuple[str, ...]:
         """Return the columns that programs read as numbers."""
         if self.quantity in MODELS:
-            feature_columns = (
-                () if self.training is None else tuple(name for name, _ in self.training.number_ranges)
-            )
+            number_ranges = () if self.training is None else self.training.number_ranges
+            feature_columns = tuple(name for name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
         return (self.value_column,) if self.quantity in OF_VALUES else ()
 
@@ -433,9 +418,9 @@ class Choice:
             return self.training.rule.describe_bound(float(self.threshold or 0.0))
         if self.threshold is not None:
             correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
-            clamp_text = (
-                ", each user's deviation from the middle of the range clamped" if self.clamps_users else ""
-            )
+            clamp_text = ""
+            if self.clamps_users:
+                clamp_text = ", each user's deviation from the middle of the range clamped"
             return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}{clamp_text}"
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"

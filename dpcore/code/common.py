@@ -40,9 +40,8 @@ def make_printable(text: str, max_length: int = 200) -> str:
 
 def write_comment(sentence: str, prefix: str) -> list[str]:
     """Write a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
-    lines = textwrap.wrap(
-        make_printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False
-    )
+    text = make_printable(sentence, 4000)
+    lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     return [f"{prefix} {line}" for line in lines]
 
 
@@ -57,11 +56,8 @@ def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
     if isinstance(name, str):
         return quote_python_text(name)
     if isinstance(name, Mapping):
-        return (
-            "{"
-            + ", ".join(f"{quote_python_text(key)}: {quote_python_text(text)}" for key, text in name.items())
-            + "}"
-        )
+        entries = [f"{quote_python_text(key)}: {quote_python_text(text)}" for key, text in name.items()]
+        return "{" + ", ".join(entries) + "}"
     return "[" + ", ".join(quote_python_text(entry) for entry in name) + "]"
 
 
@@ -136,9 +132,8 @@ def write_head(
     if requirements_text:
         comment_lines += write_comment(f"Needed: {requirements_text}.", comment_mark)
     if not choice.has_known_columns:
-        comment_lines += write_comment(
-            "The names of file and columns are placeholders: put in your own.", comment_mark
-        )
+        placeholder_sentence = "The names of file and columns are placeholders: put in your own."
+        comment_lines += write_comment(placeholder_sentence, comment_mark)
     if comment_mark == "#":
         comment_lines += [
             comment_line
@@ -161,11 +156,8 @@ def _list_file_sentences(choice: Choice) -> list[str]:
     names_text += f" and {len(file_layouts) - 2} more" if len(file_layouts) > 2 else ""
     sentences = []
     if choice.has_known_columns:
-        folder_text = (
-            "Sweet Spot's folder"
-            if file_layouts[0].name.startswith("sample_data/")
-            else "the folder of the data"
-        )
+        is_sample = file_layouts[0].name.startswith("sample_data/")
+        folder_text = "Sweet Spot's folder" if is_sample else "the folder of the data"
         sentences.append(f"Run it in {folder_text}, or write the whole path in place of {names_text}.")
     if any(file_layout.kind is FileKind.JSON and file_layout.packing for file_layout in file_layouts):
         sentences.append("Unpack the JSON first, and name the file that comes out.")
@@ -207,9 +199,8 @@ def describe_bound_source(choice: Choice) -> str:
         cost_text = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
         sentences = [f"The bound comes from a {choice.disclosure.label}; {cost_text}."]
     if choice.range_drawn is not None:
-        sentences.append(
-            f"The range comes from a {choice.range_drawn.label}; that cost adds to this release's."
-        )
+        range_text = f"The range comes from a {choice.range_drawn.label}"
+        sentences.append(f"{range_text}; that cost adds to this release's.")
     if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in named_facts):
         # This relation does not cover adding or removing a user, which the libraries protect.
         sentences.append(
@@ -218,9 +209,8 @@ def describe_bound_source(choice: Choice) -> str:
         )
     elif named_facts and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
-        named_epsilons = [(facts.epsilon, name) for name, facts in named_facts] + [
-            (choice.epsilon, "this release")
-        ]
+        named_epsilons = [(facts.epsilon, name) for name, facts in named_facts]
+        named_epsilons.append((choice.epsilon, "this release"))
         total_text = format_rounded_up(sum(epsilon for epsilon, _ in named_epsilons))
         sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in named_epsilons)
         total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0)
@@ -245,9 +235,8 @@ def assemble(
     ``subject_text`` is as in `write_head`; ``file_stem`` begins the name of the file.
     """
     library_stem = library_name.split()[0].lower().strip(",")
-    file_name = (
-        f"{file_stem or choice.quantity.name.lower()}_{library_stem}.{'sql' if language == 'sql' else 'py'}"
-    )
+    ending = "sql" if language == "sql" else "py"
+    file_name = f"{file_stem or choice.quantity.name.lower()}_{library_stem}.{ending}"
     sentences = tuple(sentence for sentence in differences if sentence)
     if not body_text:
         return Code("", language, file_name, sentences)
@@ -257,12 +246,8 @@ def assemble(
         choice, library_name, relation_sentence, requirements_text, sentences, comment_mark, subject_text
     )
     text_blocks = ["\n".join(head_lines), body_text, "\n".join(write_notes(sentences, comment_mark))]
-    return Code(
-        "\n\n".join(text_block for text_block in text_blocks if text_block) + "\n",
-        language,
-        file_name,
-        sentences,
-    )
+    program_text = "\n\n".join(filter(None, text_blocks)) + "\n"
+    return Code(program_text, language, file_name, sentences)
 
 
 def add_readers(requirements_text: str, choice: Choice) -> str:
@@ -332,10 +317,9 @@ def describe_noisy_ratio(choice: Choice) -> str:
     """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
     if not has_noisy_rows(choice):
         return ""
+    sentence = AT_LEAST_ONE
     return (
-        AT_LEAST_ONE.replace("outside the range", "that no users can have")
-        if choice.clamps_users
-        else AT_LEAST_ONE
+        sentence.replace("outside the range", "that no users can have") if choice.clamps_users else sentence
     )
 
 
@@ -398,17 +382,15 @@ def render(path: Path, **values: Any) -> str:
         path: Path of the file without ``.jinja``.
         **values: Values of the template.
     """
-    return (
-        _build_environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n")
-        + "\n"
-    )
+    template = _build_environment(path.parent).get_template(f"{path.name}.jinja")
+    return template.render(**values).rstrip("\n") + "\n"
 
 
-def render_program(library: str, choice: Choice, **further_values: Any) -> str:
+def render_program(template_name: str, choice: Choice, **further_values: Any) -> str:
     """Render the program without its head.
 
     Args:
-        library: Name of the file without ``.jinja``.
+        template_name: Name of the file without ``.jinja``.
         choice: The choice of the program; its name in the template is ``choice``.
         further_values: Further values of the template, which override those of the choice.
     """
@@ -436,7 +418,7 @@ def render_program(library: str, choice: Choice, **further_values: Any) -> str:
         "decimals": decimal_marks,
         "number_columns": choice.number_columns,
     }
-    return render(Path(__file__).with_name(library), **(template_values | further_values)).rstrip("\n")
+    return render(Path(__file__).with_name(template_name), **(template_values | further_values)).rstrip("\n")
 
 
 LIBRARY = "plain Python (pandas, NumPy)"

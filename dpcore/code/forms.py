@@ -49,11 +49,8 @@ def list_data_fields(dataset: Dataset) -> dict[str, Any]:
     """Return the fields of a `Choice` that come from the data; unknown names are left out."""
     choice_fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
-        choice_fields |= {
-            "privacy_unit": dataset.privacy_unit,
-            "has_known_columns": True,
-            "file": name_file(dataset),
-        }
+        choice_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
+        choice_fields["file"] = name_file(dataset)
         choice_fields["layout"] = dataset.layout
     if dataset.values is not None:
         choice_fields["value_column"] = dataset.values.column
@@ -99,9 +96,9 @@ def build_forms(
     return CodeChoice(tuple(named_choices), library) if named_choices else None
 
 
-def name_cap_form(rows: float) -> str:
+def name_cap_form(max_rows: float) -> str:
     """Return the name of the form of a bound on rows."""
-    return f"Bound, {wording.counted(rows, 'row')}"
+    return f"Bound, {wording.counted(max_rows, 'row')}"
 
 
 def name_smooth_form(threshold: float) -> str:

@@ -12,6 +12,8 @@ from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
+_WITH_NOISE = (*_COUNTS, Quantity.SUM, Quantity.MEAN, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+"""Releases of numbers whose noise their program reports."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,12 @@ class ReleaseNoise:
         return self.half_width / self.deviation
 
 
-def compute_sensitivity(choice: Choice, kind: NoiseKind) -> float:
+def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
     """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
     if choice.max_norm is not None:
         return choice.max_norm
     groups_factor = float(choice.max_groups or 1)
-    groups_factor = groups_factor if kind is NoiseKind.LAPLACE else math.sqrt(groups_factor)
+    groups_factor = groups_factor if noise_kind is NoiseKind.LAPLACE else math.sqrt(groups_factor)
     max_amount = 1.0 if choice.max_rows is None else float(choice.max_rows)
     if choice.max_total is not None:
         max_amount = max(abs(choice.min_total), abs(choice.max_total))
@@ -78,11 +80,10 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
 
         target_scale = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
 
-        def log_ratio(candidate: float) -> float:
+        def log_ratio(trial_epsilon: float) -> float:
             """Return the log of the noise scale at an epsilon over the wanted scale."""
-            return math.log(
-                find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target_scale
-            )
+            trial_noise = find_noise(library, choice.noise, trial_epsilon, choice.delta)
+            return math.log(trial_noise.unit_scale / target_scale)
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
         program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
@@ -99,13 +100,7 @@ def find_release_noise(
         program: The program.
         noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
     """
-    if choice.quantity not in (
-        *_COUNTS,
-        Quantity.SUM,
-        Quantity.MEAN,
-        Quantity.GROUP_SUMS,
-        Quantity.GROUP_MEANS,
-    ):
+    if choice.quantity not in _WITH_NOISE:
         return None
     is_ratio = count_aggregates(choice) == 2
     is_split = is_ratio and program in SPLITS_MEANS
@@ -119,9 +114,8 @@ def find_release_noise(
     )
     sensitivity = compute_sensitivity(choice, noise.kind)
     if not is_split:
-        return ReleaseNoise(
-            math.sqrt(noise.variance(sensitivity)), noise.interval_half_width(COVERAGE, sensitivity)
-        )
+        half_width = noise.interval_half_width(COVERAGE, sensitivity)
+        return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width)
     # Half of the budget for each; BigQuery's shares are in its scale already. Half of rho is sqrt(2) sigma, half of
     # epsilon 2 b. The sum is around the middle of the range, so that it moves by half of the range.
     split_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)

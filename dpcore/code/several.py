@@ -141,30 +141,21 @@ class Several:
     def reading_choice(self) -> Choice:
         """Return a choice whose reading of the table suits all releases."""
         first_choice = self.releases[0].choice
-        group_choice = next(
-            (release.choice for release in self.releases if release.choice.quantity in PER_GROUP), None
-        )
-        value_choice = next(
-            (release.choice for release in self.releases if release.choice.quantity in OF_VALUES), None
-        )
-        range_choice = next(
-            (release.choice for release in self.releases if release.choice.lower is not None), None
-        )
+        choices = [release.choice for release in self.releases]
+        group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
+        value_choice = next((choice for choice in choices if choice.quantity in OF_VALUES), None)
+        range_choice = next((choice for choice in choices if choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
         bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
             quantity, bound_fields = Quantity.SUM, {"max_rows": None, "max_total": 1.0, "max_groups": None}
         if group_choice is not None and value_choice is None:
-            quantity, bound_fields = (
-                Quantity.GROUP_COUNTS,
-                {"max_rows": None, "max_total": None, "max_groups": 1},
-            )
+            quantity = Quantity.GROUP_COUNTS
+            bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
         elif group_choice is not None:
-            quantity, bound_fields = (
-                Quantity.GROUP_SUMS,
-                {"max_rows": None, "max_total": 1.0, "max_groups": 1},
-            )
+            quantity = Quantity.GROUP_SUMS
+            bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
         return replace(
             first_choice,
             quantity=quantity,
@@ -192,9 +183,8 @@ class Several:
 
 def write_for_python(several: Several) -> Code:
     """Write the program in plain Python."""
-    return _write(
-        several, Program.PYTHON, _list_common_differences(several, adds_up_rho=several.has_quantile)
-    )
+    sentences = _list_common_differences(several, adds_up_rho=several.has_quantile)
+    return _write(several, Program.PYTHON, sentences)
 
 
 def write_for_opendp(several: Several) -> Code:
@@ -288,13 +278,13 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_quantile(several: Several, library: str) -> list[str]:
+def _refuse_quantile(several: Several, library_name: str) -> list[str]:
     """Return the sentence why a library has no program for a plan with a quantile; empty without a quantile."""
     if not several.has_quantile:
         return []
     return [
-        f"{library} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain Python "
-        "draw those of the plan. Without them there is a program for this library, too."
+        f"{library_name} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain "
+        "Python draw those of the plan. Without them there is a program for this library, too."
     ]
 
 
@@ -313,9 +303,10 @@ def _list_common_differences(several: Several, adds_up_rho: bool = True) -> list
         sentences.append(common.PUBLIC_GROUPS)
     if Quantity.MEAN in several.quantities:
         sentences.append(common.AT_LEAST_ONE)
-    sentences.append(
+    shares_sentence = (
         "Shares of the budget come from where the bounds come from, and say as much about the data."
     )
+    sentences.append(shares_sentence)
     return sentences
 
 

@@ -70,12 +70,8 @@ def list_differences(choice: Choice) -> list[str]:
             "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. What comes nearest "
             "is the pair of bounds; plain Python has the norm."
         ]
-    differences = [
-        common.describe_public_counts(choice),
-        common.describe_replacement(choice),
-        *_describe_reading(choice),
-    ]
-    differences += _describe_bounds(choice)
+    differences = [common.describe_public_counts(choice), common.describe_replacement(choice)]
+    differences += [*_describe_reading(choice), *_describe_bounds(choice)]
     if choice.delta is None:
         differences.append(
             f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
@@ -145,9 +141,8 @@ def write_statements(choice: Choice) -> str:
     column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
     reads_values = choice.quantity in OF_VALUES
-    mean_fields = (
-        _list_mean_values(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
-    )
+    is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
+    mean_fields = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
         "with_bigquery.sql",
         choice,
@@ -179,9 +174,8 @@ def _list_mean_values(choice: Choice) -> dict[str, float | str]:
     assert choice.lower is not None
     assert choice.upper is not None
     shift = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    clamped_sql = (
-        f"LEAST(GREATEST({quote_sql_name(choice.value_column)}, {choice.lower!r}), {choice.upper!r})"
-    )
+    value_sql = quote_sql_name(choice.value_column)
+    clamped_sql = f"LEAST(GREATEST({value_sql}, {choice.lower!r}), {choice.upper!r})"
     max_weight: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     return {
         "start": shift,

@@ -44,9 +44,8 @@ def write(choice: Choice) -> Code:
     in_context = choice.max_norm is None and not releases_vector
     relation_sentence = RELATION if in_context else common.ADD_OR_REMOVE
     requirements_text = POLARS if is_tidy(choice) else common.add_readers(NEEDS, choice)
-    return common.assemble(
-        choice, LIBRARY, relation_sentence, _list_differences(choice), body_text, requirements_text
-    )
+    differences = _list_differences(choice)
+    return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)
 
 
 def is_tidy(choice: Choice) -> bool:

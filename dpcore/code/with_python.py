@@ -36,9 +36,8 @@ def write(choice: Choice) -> Code:
             "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
     if choice.quantity is Quantity.QUANTILE:
-        differences.append(
-            f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base."
-        )
+        values_text = f"{CANDIDATES:,} values laid evenly between the ends of the base"
+        differences.append(f"The answer is picked from {values_text}.")
     if choice.quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
     if choice.quantity is Quantity.TASK_WEIGHTS:

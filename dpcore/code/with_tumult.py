@@ -24,11 +24,9 @@ def write(choice: Choice) -> Code:
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
     release_noise = find_release_noise(choice, Program.TUMULT)
     template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
-    body_text = (
-        common.render_program("with_tumult.py", choice, **template_values)
-        if choice.is_in_every_library
-        else ""
-    )
+    body_text = ""
+    if choice.is_in_every_library:
+        body_text = common.render_program("with_tumult.py", choice, **template_values)
     return common.assemble(
         choice, LIBRARY, RELATION, _list_differences(choice), body_text, common.add_readers(NEEDS, choice)
     )
@@ -72,9 +70,10 @@ def _list_differences(choice: Choice) -> list[str]:
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        differences.append(
-            "Tumult draws by the exponential mechanism, from the intervals between values within the range."
+        drawing_text = (
+            "draws by the exponential mechanism, from the intervals between values within the range"
         )
+        differences.append(f"Tumult {drawing_text}.")
     if quantity is Quantity.MODEL:
         differences.append(
             "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "

@@ -100,13 +100,15 @@ def _select(split: Split, indices: np.ndarray | slice) -> Split:
     return Split(*(values[..., indices] for values in split))
 
 
-def _concatenate(first: Split, second: Split) -> Split:
+def _concatenate(first_split: Split, second_split: Split) -> Split:
     """Return the parts of an objective at the points of two splits."""
-    return Split(*(np.concatenate(both_values, axis=-1) for both_values in zip(first, second, strict=True)))
+    return Split(
+        *(np.concatenate(both_values, axis=-1) for both_values in zip(first_split, second_split, strict=True))
+    )
 
 
 def minimise(
-    split: Callable[[FloatArray], Split],
+    compute_split: Callable[[FloatArray], Split],
     low: float,
     high: float,
     *,
@@ -120,7 +122,7 @@ def minimise(
     """Minimise a falling plus a rising part on [low, high], to a relative tolerance.
 
     Args:
-        split: The objective in its parts, vectorised over ascending points.
+        compute_split: The objective in its parts, vectorised over ascending points.
         low: Lower end, above 0 (whole where ``is_integer``).
         high: Upper end, at least ``low``.
         is_integer: Only whole numbers are allowed; neighbouring ones then need no bound.
@@ -137,33 +139,31 @@ def minimise(
     points = log_spaced(low, high, FIRST_POINTS) if first_points is None else first_points
     if is_integer:
         points = np.unique(np.clip(np.rint(points), low, high))
-    split_at_points = split(points)
+    split_at_points = compute_split(points)
     values = split_at_points.values
     best_index = int(np.argmin(values))
     best_point, best_value = float(points[best_index]), float(values[best_index])
     splits = (_select(split_at_points, kept_points) for kept_points in (slice(-1), slice(1, None)))
     intervals = _Intervals(points[:-1], points[1:], *splits)
     # A single point is its own proof.
-    proved_bound, num_evaluations, stop_reason = (
-        (best_value if points.size == 1 else math.inf),
-        points.size,
-        "",
-    )
+    proved_bound = best_value if points.size == 1 else math.inf
+    num_evaluations, stop_reason = points.size, ""
     log_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        lower_bounds = _largest_objective(
-            intervals.split_at_right.falling_at_least + intervals.split_at_left.rising
+        falling_parts, rising_parts = (
+            intervals.split_at_right.falling_at_least,
+            intervals.split_at_left.rising,
         )
+        lower_bounds = _largest_objective(falling_parts + rising_parts)
         # Two roots and not the root of a product, which could overflow.
         midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
             least_midpoints = intervals.left + 1.0
-            midpoints = np.clip(
-                np.floor(midpoints), least_midpoints, np.maximum(intervals.right - 1.0, least_midpoints)
-            )
+            greatest_midpoints = np.maximum(intervals.right - 1.0, least_midpoints)
+            midpoints = np.clip(np.floor(midpoints), least_midpoints, greatest_midpoints)
         unsplit_mask = (midpoints <= intervals.left) | (midpoints >= intervals.right)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
             smaller_ends = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
@@ -185,7 +185,7 @@ def minimise(
         if stop_reason:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
             proved_bound = min(proved_bound, float(lower_bounds.min()))
             break
-        split_at_points = split(midpoints)
+        split_at_points = compute_split(midpoints)
         num_evaluations += midpoints.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
@@ -202,7 +202,7 @@ def minimise(
 
 
 def move_to_kink(
-    split: Callable[[FloatArray], Split],
+    compute_split: Callable[[FloatArray], Split],
     minimum: Minimum,
     kinks_around: Callable[[float], FloatArray],
     low: float,
@@ -214,7 +214,7 @@ def move_to_kink(
     quantity that jumps at kinks, such as a number of users above the cap, would be off by one there.
 
     Args:
-        split: The objective in its parts, vectorised over ascending points.
+        compute_split: The objective in its parts, vectorised over ascending points.
         minimum: From `minimise`; at either end of the range it is left as it is.
         kinks_around: The kinks on either side of a point, exactly as the objective has them.
         low: Lower end of the range.
@@ -228,8 +228,10 @@ def move_to_kink(
         return minimum
     left_end, right_end = max(best_point / KINK_FACTOR, low), min(best_point * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
-        points = log_spaced(left_end, right_end, KINK_POINTS, extra=(best_point, *kinks_around(best_point)))
-        split_at_points = split(points)
+        points = log_spaced(
+            left_end, right_end, KINK_POINTS, extra_points=(best_point, *kinks_around(best_point))
+        )
+        split_at_points = compute_split(points)
         num_evaluations += points.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
@@ -241,25 +243,24 @@ def move_to_kink(
         neighbour_indices = max(best_index - 1, 0), min(best_index + 1, points.size - 1)
         left_end, right_end = (float(points[index]) for index in neighbour_indices)
     kinks = np.unique(np.clip(kinks_around(best_point), low, high))
-    split_at_points = split(kinks)
+    split_at_points = compute_split(kinks)
     values = split_at_points.values
     best_index = int(np.argmin(values))
     if float(values[best_index]) <= best_value * (1.0 + KINK_TIE):
         best_point, best_value = float(kinks[best_index]), float(values[best_index])
-    return replace(
-        minimum, minimiser=best_point, value=best_value, num_evaluations=num_evaluations + kinks.size
-    )
+    num_evaluations += kinks.size
+    return replace(minimum, minimiser=best_point, value=best_value, num_evaluations=num_evaluations)
 
 
 def find_interval_within(
-    split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
+    compute_split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
 ) -> tuple[float, float]:
     """Find the integers around the minimiser on which the objective stays within a limit, proved.
 
     On [a, b] the objective is at most fall(a) + rise(b), so that no single valley has to be assumed.
 
     Args:
-        split: The objective in its parts, vectorised over ascending points.
+        compute_split: The objective in its parts, vectorised over ascending points.
         minimiser: A whole number in [low, high] at which the objective is within the limit.
         low: Smallest whole number allowed, above 0.
         high: Largest.
@@ -269,25 +270,29 @@ def find_interval_within(
         (lowest, highest): every whole number from the one to the other is within the limit. The next one
         outside is not, unless ``low`` or ``high`` is reached (or, beyond 1e15, float64's resolution).
     """
-    return _find_interval_end(split, minimiser, low, limit), _find_interval_end(split, minimiser, high, limit)
+    return _find_interval_end(compute_split, minimiser, low, limit), _find_interval_end(
+        compute_split, minimiser, high, limit
+    )
 
 
-def _find_interval_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
-    """Find the last integer from ``start`` toward ``end`` up to which the objective is proved within the limit."""
+def _find_interval_end(
+    compute_split: Callable[[FloatArray], Split], first_end: float, last_end: float, limit: float
+) -> float:
+    """Find the last integer from ``first_end`` to ``last_end`` up to which the objective is proved within the limit."""
     # A stack of targets: if the way to one is not proved, a nearer one is tried first.
-    proved_end, target_ends = start, [end]
+    proved_end, target_ends = first_end, [last_end]
     for _ in range(STRETCH_ROUNDS):
         if not target_ends:
             break
         low, high = min(proved_end, target_ends[-1]), max(proved_end, target_ends[-1])
         points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
-        split_at_points = split(points)
+        split_at_points = compute_split(points)
         values = split_at_points.values
         empty_mask = (np.diff(points) <= 1.0) | (points.size == 2)
         interval_bounds = split_at_points.falling[:-1] + split_at_points.rising[1:]
         upper_bounds = np.where(empty_mask, np.maximum(values[:-1], values[1:]), interval_bounds)
         within_mask = upper_bounds <= limit
-        if end < start:
+        if last_end < first_end:
             points, within_mask = points[::-1], within_mask[::-1]
             empty_mask = empty_mask[::-1]
         if within_mask.all():
@@ -362,11 +367,8 @@ def find_least_noise(
         # Aimed a little above the root: the safe end is the one that is returned.
         low_share = weight_low / (weight_low - weight_high)
         # Away from both ends, so that every look shortens the interval.
-        midpoint = (
-            low_log_noise
-            + (high_log_noise - low_log_noise) * min(max(low_share, 0.02), 0.98)
-            + tolerance / 4.0
-        )
+        midpoint = low_log_noise + (high_log_noise - low_log_noise) * min(max(low_share, 0.02), 0.98)
+        midpoint += tolerance / 4.0
         midpoint = min(midpoint, high_log_noise - 1e-3 * (high_log_noise - low_log_noise))
         value_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1
         if value_at_middle <= 0.0:

@@ -70,8 +70,9 @@ class Certificate:
             return f"Not proved: no finite lower bound ({self.argument})."
         approximation_text = f" In this error {self.approximation}." if self.approximation else ""
         if relative_gap <= 1e-12:
+            is_approximate = bool(approximation_text)
             claim_text = (
-                "Best by an approximate error" if approximation_text else "Proved best to within rounding"
+                "Best by an approximate error" if is_approximate else "Proved best to within rounding"
             )
             return f"{claim_text}: {self.argument}.{approximation_text}"
         visible_gap = max(relative_gap, 0.0)

@@ -79,10 +79,10 @@ _PROJECT = Path(__file__).resolve().parents[2]
 _FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
-def _is_own_file(file: str) -> bool:
+def _is_own_file(file_path: str) -> bool:
     """Return True if a file of code belongs to this project, and not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
-    return any(Path(file).is_relative_to(_PROJECT / name) for name in _FOLDERS)
+    return any(Path(file_path).is_relative_to(_PROJECT / name) for name in _FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:
@@ -104,9 +104,7 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
     else:
         code_frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
         # Our own line says more than that of the library, or of Python's import, where the error arose.
-        code_frames = [
-            code_frame for code_frame in code_frames if _is_own_file(code_frame.filename)
-        ] or code_frames
+        code_frames = [frame for frame in code_frames if _is_own_file(frame.filename)] or code_frames
         line_text = (
             f", {Path(code_frames[-1].filename).name} line {code_frames[-1].lineno}" if code_frames else ""
         )
@@ -140,12 +138,12 @@ def quote(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _as_float(value: object) -> float:
+def _as_float(argument: object) -> float:
     """Convert to a real number: infinite beyond float64, NaN for anything that is no number."""
-    if type(value) is bool or not isinstance(value, Real):
+    if type(argument) is bool or not isinstance(argument, Real):
         return math.nan
     try:
-        return float(value)
+        return float(argument)
     except OverflowError:  # A link or a JSON file may hold a whole number of any length.
         return math.inf
 
@@ -225,9 +223,7 @@ class Problems:
 
     def of_kind(self, required_type: type, **arguments: object) -> bool:
         """Require instances of a class. Return True if all were."""
-        wrong_names = [
-            name for name, argument in arguments.items() if not isinstance(argument, required_type)
-        ]
+        wrong_names = [name for name, value in arguments.items() if not isinstance(value, required_type)]
         for name in wrong_names:
             self.add(f"{name} must be of the kind {required_type.__name__}")
         return not wrong_names

@@ -76,10 +76,8 @@ def release_laplace(
     if not math.isfinite(scale):
         raise refuse("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
     dp = _load_opendp()
-    input_space = (
-        dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact_values.size),
-        dp.l1_distance(T=float),
-    )
+    vector_space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact_values.size)
+    input_space = vector_space, dp.l1_distance(T=float)
 
     def prove_epsilon(b: float) -> float:
         """Return the epsilon that OpenDP proves at scale b."""
@@ -90,9 +88,8 @@ def release_laplace(
     _require_proof(proven_epsilon <= epsilon, epsilon, scale)
     if charge is not None:
         charge(proven_epsilon, 0.0)
-    noisy_values = np.array(
-        dp.m.make_laplace(*input_space, scale=scale)(exact_values.tolist()), dtype=np.float64
-    )
+    measurement = dp.m.make_laplace(*input_space, scale=scale)
+    noisy_values = np.array(measurement(exact_values.tolist()), dtype=np.float64)
     return LaplaceRelease(noisy_values, proven_epsilon, scale, sensitivity)
 
 
@@ -322,9 +319,8 @@ def _round_root_up(squared: int) -> float:
 def _require_proof(is_proven: bool, epsilon: float, scale: float) -> None:
     """Raise RuntimeError unless OpenDP proved epsilon at this scale."""
     if not is_proven:
-        raise RuntimeError(
-            f"OpenDP does not grant epsilon = {epsilon!r} at scale {scale!r}; nothing was drawn"
-        )
+        refused_text = f"epsilon = {epsilon!r} at scale {scale!r}"
+        raise RuntimeError(f"OpenDP does not grant {refused_text}; nothing was drawn")
 
 
 def _require_integers(
@@ -358,9 +354,8 @@ def _load_opendp() -> Any:
     0.1 until the first noise is drawn.
     """
     module_names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
-    mod, combinators, measurements, *space_modules = (
-        importlib.import_module(f"opendp.{name}") for name in module_names
-    )
+    modules = [importlib.import_module(f"opendp.{name}") for name in module_names]
+    mod, combinators, measurements, *space_modules = modules
     mod.enable_features("contrib")
     space_members = {name: member for module in space_modules for name, member in vars(module).items()}
     return SimpleNamespace(**space_members | {"c": combinators, "m": measurements})
@@ -424,9 +419,8 @@ def exponential_mechanism(
 
     Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
     """
-    are_valid = all(
-        isinstance(score, int) and not isinstance(score, bool) and abs(score) < 2**63 for score in scores
-    )
+    are_integers = all(isinstance(score, int) and not isinstance(score, bool) for score in scores)
+    are_valid = are_integers and all(abs(score) < 2**63 for score in scores)
     with Problems() as problems:
         if not scores or not are_valid:
             problems.add("scores must be whole numbers that fit 64 bits, at least one of them")

@@ -227,9 +227,8 @@ def weighted_effect(weights: FloatArray, user_codes: npt.ArrayLike, share: float
         share: rho in [0, 1].
     """
     _, user_indices = np.unique(np.asarray(user_codes), return_inverse=True)
-    sum_of_squares = sum(
-        float((np.bincount(user_indices, weights=row_weights) ** 2).sum()) for row_weights in weights
-    )
+    user_sums = [np.bincount(user_indices, weights=row_weights) for row_weights in weights]
+    sum_of_squares = sum(float((sums**2).sum()) for sums in user_sums)
     return 1.0 - share + share * sum_of_squares / float((weights * weights).sum())
 
 
@@ -269,7 +268,6 @@ def summarise_runs(values: FloatArray, axis: int = 1) -> Summary:
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(finished_mask, values, 0.0).sum(axis=axis) / run_counts
         deviations = np.where(finished_mask, values - np.expand_dims(means, axis), 0.0)
-        spreads = np.sqrt(
-            (deviations * deviations).sum(axis=axis) / np.where(run_counts > 1, run_counts - 1, np.nan)
-        )
+        squared_sums = (deviations * deviations).sum(axis=axis)
+        spreads = np.sqrt(squared_sums / np.where(run_counts > 1, run_counts - 1, np.nan))
         return Summary(means, spreads / np.sqrt(run_counts), run_counts, spreads)

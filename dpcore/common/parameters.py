@@ -196,13 +196,11 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **attribu
     report_name = wording.capital(name.removeprefix("the ")) if name else label
     label_inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
     report_label = f"{report_name}, {unit}" if unit else report_name
-    field_declaration = Field(
-        label, name=name or f"the {label_inside}", report_label=report_label, **attributes
-    )
+    name = name or f"the {label_inside}"
+    field_declaration = Field(label, name=name, report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
-    length_metadata = (
-        {LONGEST: field_declaration.max_length} if (field_declaration.max_length or 0) > MAX_TEXT else {}
-    )
+    max_length = field_declaration.max_length or 0
+    length_metadata = {LONGEST: max_length} if max_length > MAX_TEXT else {}
     return field(default=default, metadata={DECLARATION: field_declaration, **length_metadata})
 
 
@@ -228,9 +226,8 @@ class Declarer:
             **attributes: Name in sentences, unit, and further attributes of `Field`.
         """
         is_required = attributes.pop("is_required", default is not None or "only_with" in attributes)
-        return _declare(
-            default, label, origin=self.origin, limits=limits, is_required=is_required, **attributes
-        )
+        attributes |= {"limits": limits, "is_required": is_required}
+        return _declare(default, label, origin=self.origin, **attributes)
 
     def choice(
         self, default: Any, label: str, options: Mapping[Any, str] | None = None, **attributes: Any
@@ -260,9 +257,8 @@ def range_end(default: float | None, label: str, name: str = "", **attributes: A
 
 def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
     """Declare a bound of the user's own, which is compared with the best one."""
-    return of_data.number(
-        None, label, name="your own bound", unit=unit, renewed=True, place=OWN, **attributes
-    )
+    attributes |= {"name": "your own bound", "unit": unit, "renewed": True, "place": OWN}
+    return of_data.number(None, label, **attributes)
 
 
 def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
@@ -385,9 +381,8 @@ class Parameters:
     def unused_names(self) -> tuple[str, ...]:
         """Return the names of the fields that do not apply with the choices made."""
         declared_items = declared_fields(type(self)).items()
-        return tuple(
-            name for name, field in declared_items if not applies(field.only_with, self.__getattribute__)
-        )
+        get_value = self.__getattribute__
+        return tuple(name for name, field in declared_items if not applies(field.only_with, get_value))
 
     @property
     def about_data(self: P) -> P:
@@ -395,30 +390,33 @@ class Parameters:
         return self.without(*list_fields_beside_data(type(self)))
 
 
-def applies(rule: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
+def applies(only_with: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
     """Return True if a rule of `Field` holds; ``get_value`` returns the value of a field."""
-    return rule is None or get_value(rule[0]) in rule[1]
+    return only_with is None or get_value(only_with[0]) in only_with[1]
 
 
 def list_unused(
-    declarations: Mapping[str, Field], values: Mapping[str, Any], get_default: typing.Callable[[str], Any]
+    declarations: Mapping[str, Field],
+    values_by_name: Mapping[str, Any],
+    get_default: typing.Callable[[str], Any],
 ) -> list[str]:
-    """Return the names in ``values`` that do not apply; a choice that does not apply itself counts with its default."""
+    """Return the names whose field does not apply; a choice that does not apply itself counts with its default."""
 
     def get_choice(name: str) -> Any:
         """Return the value of a choice, its default if it does not apply."""
-        return values[name] if applies(declarations[name].only_with, get_choice) else get_default(name)
+        return (
+            values_by_name[name] if applies(declarations[name].only_with, get_choice) else get_default(name)
+        )
 
-    return [name for name in values if not applies(declarations[name].only_with, get_choice)]
+    return [name for name in values_by_name if not applies(declarations[name].only_with, get_choice)]
 
 
 def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
     assert declaration.only_with is not None
     other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
-    value_texts = " or ".join(
-        f'"{(other_declaration.options or {}).get(value, value)}"' for value in needed_values
-    )
+    labels = other_declaration.options or {}
+    value_texts = " or ".join(f'"{labels.get(value, value)}"' for value in needed_values)
     return f"{declaration.name} goes only with {value_texts} as {other_declaration.name}"
 
 
@@ -450,8 +448,7 @@ def describe(parameters_type: Any) -> dict[str, str]:
             help_text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
         elif declaration.limits is not None:
             low_text, high_text = map(wording.entered, declaration.limits)
-            help_text += (
-                "" if f"From {low_text} to {high_text}." in help_text else f" From {low_text} to {high_text}."
-            )
+            range_text = f"From {low_text} to {high_text}."
+            help_text += "" if range_text in help_text else f" {range_text}"
         help_by_name[name] = help_text
     return help_by_name

@@ -151,10 +151,7 @@ def find_strictest(provenances: Iterable[Provenance]) -> Provenance:
     provenance_list = list(provenances)
     if Disclosure.PRIVATE in provenance_list:
         return Disclosure.PRIVATE
-    return next(
-        (provenance for provenance in provenance_list if provenance is not Disclosure.PUBLIC),
-        Disclosure.PUBLIC,
-    )
+    return next((p for p in provenance_list if p is not Disclosure.PUBLIC), Disclosure.PUBLIC)
 
 
 def round_up_to_float(exact: Fraction) -> float:
@@ -292,7 +289,7 @@ def bound_sampled_epsilon(
     num_steps: int,
     unsampled_sigma: float,
     delta: float,
-    grid: float = 1e-3,
+    grid_distance: float = 1e-3,
 ) -> float:
     """Bound epsilon for Gaussians of Poisson-sampled users, and one of all users, together.
 
@@ -304,7 +301,7 @@ def bound_sampled_epsilon(
         num_steps: How many there are.
         unsampled_sigma: Standard deviation of the Gaussian of all users over its sensitivity; 0 where there is none.
         delta: At which epsilon is asked.
-        grid: Distance of the grid's points.
+        grid_distance: Distance of the grid's points.
 
     Source: Doroshenko et al. 2022, by dp-accounting.
     """
@@ -313,17 +310,22 @@ def bound_sampled_epsilon(
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         loss_distribution = losses.from_gaussian_mechanism(
-            sigma, sampling_prob=sampling_probability, value_discretization_interval=grid
+            sigma, sampling_prob=sampling_probability, value_discretization_interval=grid_distance
         ).self_compose(num_steps)
         if unsampled_sigma:
             loss_distribution = loss_distribution.compose(
-                losses.from_gaussian_mechanism(unsampled_sigma, value_discretization_interval=grid)
+                losses.from_gaussian_mechanism(unsampled_sigma, value_discretization_interval=grid_distance)
             )
         return float(loss_distribution.get_epsilon_for_delta(delta))
 
 
 def bound_mixture_epsilon(
-    sigma: float, moves: Sequence[float], weights: Sequence[float], num_steps: int, delta: float, grid: float
+    sigma: float,
+    moves: Sequence[float],
+    weights: Sequence[float],
+    num_steps: int,
+    delta: float,
+    grid_distance: float,
 ) -> float:
     """Bound epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
 
@@ -335,7 +337,7 @@ def bound_mixture_epsilon(
         weights: With which probabilities; they sum to 1.
         num_steps: How many steps there are.
         delta: At which epsilon is asked.
-        grid: Distance of the grid's points.
+        grid_distance: Distance of the grid's points.
 
     Source: Choquette-Choo et al. 2023 (arXiv 2310.15526) for the pair; Doroshenko et al. 2022, by dp-accounting.
     """
@@ -344,7 +346,7 @@ def bound_mixture_epsilon(
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         step_losses = losses.from_mixture_gaussian_mechanism(
-            sigma, list(moves), list(weights), value_discretization_interval=grid
+            sigma, list(moves), list(weights), value_discretization_interval=grid_distance
         )
         return float(step_losses.self_compose(num_steps).get_epsilon_for_delta(delta))
 
@@ -365,9 +367,8 @@ def write_file_name(stem: str, disclosure: Provenance) -> str:
     hyphenated_stem = stem.replace("_", "-")
     if isinstance(disclosure, ReleaseFacts):
         return f"{hyphenated_stem}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
-    return (
-        f"{hyphenated_stem}-PRIVATE-do-not-publish" if disclosure is Disclosure.PRIVATE else hyphenated_stem
-    )
+    is_private = disclosure is Disclosure.PRIVATE
+    return f"{hyphenated_stem}-PRIVATE-do-not-publish" if is_private else hyphenated_stem
 
 
 # How many steps of the first relation one step of the second takes at most; absent where none lead there.
@@ -480,9 +481,8 @@ class Ledger:
                 if exponential:
                     exact_factor = 1 + Fraction(math.nextafter(exponential, math.inf))
             exact_delta += exact_factor * Fraction(facts.delta)
-        return Total(
-            round_up_to_float(exact_epsilon), round_up_to_float(min(exact_delta, Fraction(1))), neighbours
-        )
+        total_delta = round_up_to_float(min(exact_delta, Fraction(1)))
+        return Total(round_up_to_float(exact_epsilon), total_delta, neighbours)
 
     @property
     def sentence(self) -> str:

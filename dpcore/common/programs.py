@@ -95,9 +95,8 @@ class DrawnNoise:
         if self.kind is NoiseKind.LAPLACE:
             # a + 2 E(-a - z)_+ is a + 2 p^(a + 1) / (1 - p^2) at p = e^(-1/b).
             half_inverse = _half_inverse(scales)
-            return np.asarray(
-                a + np.exp(-np.minimum(2.0 * a * half_inverse, 700.0)) / np.sinh(2.0 * half_inverse)
-            )
+            powers = np.exp(-np.minimum(2.0 * a * half_inverse, 700.0))
+            return np.asarray(a + powers / np.sinh(2.0 * half_inverse))
         return _mean_gaussian(scales, a)
 
     def measure_error(self, measure: Measure, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
@@ -226,9 +225,8 @@ def find_share_noise(
     accountant = Program.OPENDP if has_quantile and kind is NoiseKind.GAUSSIAN else program
     whole_noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
     scale_divisor = share if whole_noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
-    return DrawnNoise(
-        whole_noise.kind, whole_noise.unit_scale / scale_divisor, of_counts and program in _WHOLE_COUNTS
-    )
+    is_discrete = of_counts and program in _WHOLE_COUNTS
+    return DrawnNoise(whole_noise.kind, whole_noise.unit_scale / scale_divisor, is_discrete)
 
 
 def find_total(
@@ -281,9 +279,8 @@ def describe_program(
     excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
     if excess_share < 1e-3:
         return f"exact Gaussian, as {program.value} draws it."
-    return (
-        f"Gaussian, as {program.value} draws it: {wording.percent(excess_share)} above the exact mechanism."
-    )
+    percent_text = wording.percent(excess_share)
+    return f"Gaussian, as {program.value} draws it: {percent_text} above the exact mechanism."
 
 
 @functools.lru_cache(maxsize=256)

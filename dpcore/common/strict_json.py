@@ -51,19 +51,18 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
         raise refuse(f"{file_label} has {size_text}; at most {max_size_text} are read")
     problems = Problems()
 
-    def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return the members of a JSON object, with a problem if a name stands twice."""
-        members_by_name = dict(pairs)
-        if len(members_by_name) < len(pairs) and len(problems.entries) < MAX_PROBLEMS:
+        members_by_name = dict(members)
+        if len(members_by_name) < len(members) and len(problems.entries) < MAX_PROBLEMS:
             known_names: set[str] = set()
-            repeated_name = next(name for name, _ in pairs if name in known_names or known_names.add(name))  # type: ignore[func-returns-value]
+            repeated_name = next(name for name, _ in members if name in known_names or known_names.add(name))  # type: ignore[func-returns-value]
             problems.add(f"{quote(repeated_name)} stands twice in one object of {file_label}")
         return members_by_name
 
     try:
-        value = json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=build_object, parse_constant=_refuse_constant
-        )
+        text = content.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=build_object, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         problems.add(f"{file_label} is not text in UTF-8")
     except RecursionError:
@@ -130,9 +129,8 @@ class JsonValue:
         num_problems, members = len(self.problems.entries), self.get_members(needed, optional)
         if members is None:
             return None
-        results_by_name = {
-            name: read(members[name]) for name, read in {**needed, **optional}.items() if name in members
-        }
+        readers = {name: read for name, read in {**needed, **optional}.items() if name in members}
+        results_by_name = {name: read(members[name]) for name, read in readers.items()}
         # Where no more problems are noted, none shows.
         return results_by_name if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
 
@@ -225,9 +223,7 @@ class JsonValue:
             return None
         side_nodes = members["shape"].get_entries(num_dimensions)
         base64_text = members[type_name].value
-        shape = (
-            [side_node.get_integer(0, 10**10) for side_node in side_nodes] if side_nodes is not None else []
-        )
+        shape = [side_node.get_integer(0, 10**10) for side_node in side_nodes or ()]
         if None in shape or len(shape) != num_dimensions:
             self.must_be(f"an array with {num_dimensions} sides")
             return None
@@ -242,9 +238,8 @@ class JsonValue:
         if len(content) != math.prod(side_node or 0 for side_node in shape) * ARRAY_TYPES[type_name].itemsize:
             self.must_be("an array as long as its shape says")
             return None
-        return np.frombuffer(content, dtype=ARRAY_TYPES[type_name]).reshape(
-            [side_node or 0 for side_node in shape]
-        )
+        array = np.frombuffer(content, dtype=ARRAY_TYPES[type_name])
+        return array.reshape([side or 0 for side in shape])
 
     def _inner(self, value: Any, name: str) -> JsonValue:
         """Return a value inside this one, its location extended by ``name``."""
@@ -408,9 +403,8 @@ class Codec:
         for f in fields(class_):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
-                reader = self.readers.get(
-                    (class_, f.name), self.make_reader(list_field_types(class_)[f.name])
-                )
+                default_reader = self.make_reader(list_field_types(class_)[f.name])
+                reader = self.readers.get((class_, f.name), default_reader)
                 readers_by_default[has_default][f.name] = reader
         return readers_by_default
 

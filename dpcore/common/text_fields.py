@@ -129,18 +129,17 @@ def read_good_fields(
             group_size += 1
         read_values = {name: value for name, value in read_values.items() if name not in remaining_values}
     expected_names = {field.name for field in known_fields if field.name in texts} | required_names
-    missing_names = tuple(
-        field.name for field in known_fields if field.name in expected_names - set(read_values)
-    )
+    expected_names -= set(read_values)
+    missing_names = tuple(field.name for field in known_fields if field.name in expected_names)
     return parameters, missing_names, problems.entries
 
 
 def _try_build(
-    parameters_type: type[P], values: Mapping[str, Any]
+    parameters_type: type[P], field_values: Mapping[str, Any]
 ) -> tuple[P | None, tuple[InputProblem, ...]]:
     """Return the validated object; None and the problems that prevent it otherwise."""
     try:
-        return parameters_type(**values), ()
+        return parameters_type(**field_values), ()
     except InvalidInput as error:
         return None, error.problems
 
@@ -157,9 +156,8 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
     for name, field in fields_by_name.items():
         if name in texts:
             try:
-                values_by_name[name] = _parse_value(
-                    type_hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT)
-                )
+                max_characters = field.metadata.get(LONGEST, MAX_TEXT)
+                values_by_name[name] = _parse_value(type_hints[name], texts[name], max_characters)
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
@@ -167,19 +165,19 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
     return values_by_name, problems
 
 
-def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
+def _parse_value(type_hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
     """Parse the text of one field as a value of a type; raise ValueError if it is none."""
     if len(text) > max_characters:
         raise ValueError("too long")
-    if isinstance(hint, types.UnionType):
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    if hint is bool:
+    if isinstance(type_hint, types.UnionType):
+        type_hint = next(option for option in typing.get_args(type_hint) if option is not type(None))
+    if type_hint is bool:
         if text not in ("yes", "no"):
             raise ValueError(text)
         return text == "yes"
-    if isinstance(hint, type) and issubclass(hint, (enum.Enum, int, float, str)):
-        return hint(text)
-    raise TypeError(f"a parameters object cannot hold {hint!r}")
+    if isinstance(type_hint, type) and issubclass(type_hint, (enum.Enum, int, float, str)):
+        return type_hint(text)
+    raise TypeError(f"a parameters object cannot hold {type_hint!r}")
 
 
 def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P:
@@ -223,21 +221,21 @@ MAX_OPTION_LENGTH = 20
 """Longest name of an option that is written in full."""
 
 
-def find_options_type(hint: Any) -> type[enum.Enum] | None:
+def find_options_type(type_hint: Any) -> type[enum.Enum] | None:
     """Return the enumeration that a type hint names, optional or not; None if it is of another type."""
-    if isinstance(hint, types.UnionType):
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
+    if isinstance(type_hint, types.UnionType):
+        type_hint = next(option for option in typing.get_args(type_hint) if option is not type(None))
+    return type_hint if isinstance(type_hint, type) and issubclass(type_hint, enum.Enum) else None
 
 
-def find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
+def find_option(options_type: type[enum.Enum], value: Any) -> enum.Enum | None:
     """Return the option with this value or name, in any case and with - for _; None if there is none."""
 
-    def normalise(text: object) -> str:
+    def normalise(name: object) -> str:
         """Return the text in lower case, with underscores for hyphens."""
-        return str(text).lower().replace("-", "_")
+        return str(name).lower().replace("-", "_")
 
-    for option in options:
+    for option in options_type:
         if normalise(value) in (normalise(option.value), normalise(option.name)):
             return option
     return None
@@ -248,24 +246,23 @@ def name_option(option: enum.Enum) -> str:
     return str(option.value) if len(str(option.value)) <= MAX_OPTION_LENGTH else option.name.lower()
 
 
-def list_options(options: type[enum.Enum]) -> str:
+def list_options(options_type: type[enum.Enum]) -> str:
     """List the options of an enumeration for a sentence."""
-    return ", ".join(repr(name_option(option)) for option in options)
+    return ", ".join(repr(name_option(option)) for option in options_type)
 
 
 def list_former_names(parameters_type: Any) -> dict[str, str]:
     """Return today's name of each field by its former name, for the fields that were renamed."""
-    declarations = {
-        f.name: f.metadata[DECLARATION] for f in fields(parameters_type) if DECLARATION in f.metadata
-    }
+    declared_fields = [field for field in fields(parameters_type) if DECLARATION in field.metadata]
+    declarations = {field.name: field.metadata[DECLARATION] for field in declared_fields}
     return {field.former_name: name for name, field in declarations.items() if field.former_name}
 
 
-def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values, with a `DeprecationWarning` for each former one.
 
     Args:
-        call: Name of the call, for the sentences.
+        call_name: Name of the call, for the sentences.
         parameters_type: Class of its parameters, whose fields say their former names.
         settings: As a person wrote them.
 
@@ -278,7 +275,9 @@ def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, 
         if settings.get(name) is not None:
             message = f"{name} stands here under its former name {former_name}, too"
             raise refuse(message, remedy=f"Leave out {former_name}")
-        _warn(f"{former_name} of {call} is now called {name}; the former name will go with the next version")
+        _warn(
+            f"{former_name} of {call_name} is now called {name}; the former name will go with the next version"
+        )
         current_settings[name] = current_settings.pop(former_name)
     for name, hint in list_field_types(parameters_type).items():
         options_type, entered_value = find_options_type(hint), current_settings.get(name)

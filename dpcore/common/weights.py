@@ -111,9 +111,8 @@ class EffectiveSizes:
         converted_sizes = self.convert(histogram.sizes)
         self.sizes: FloatArray
         self.sizes, size_indices = np.unique(converted_sizes, return_inverse=True)
-        self.users = np.asarray(
-            np.bincount(size_indices, weights=histogram.users.astype(np.float64)), dtype=np.float64
-        )
+        user_sums = np.bincount(size_indices, weights=histogram.users.astype(np.float64))
+        self.users = np.asarray(user_sums, dtype=np.float64)
         self.num_users = histogram.num_users
         self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
 
@@ -286,10 +285,8 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     candidate_caps = {int(sizes[low_index])}
     # Where the derivative is positive at the smallest size already, that size is the best cap.
     if low_index > 0:
-        rows_below, users_above = (
-            float(rows_at_or_below[low_index - 1]),
-            float(users_above_sizes[low_index - 1]),
-        )
+        rows_below = float(rows_at_or_below[low_index - 1])
+        users_above = float(users_above_sizes[low_index - 1])
         derivative_slope = 2.0 * rows_below - trade_off * users_above**2
         # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
         # end.
@@ -378,26 +375,28 @@ def find_interval_within(
         (lowest, highest) argument within the limit, both inside it, to one unit (whole) or 1e-9 relative.
     """
 
-    def find_edge(inside: float, outside: float) -> float:
-        """Return the last tested point from ``inside`` toward ``outside`` that is within the limit."""
+    def find_edge(inner_point: float, outer_point: float) -> float:
+        """Return the last tested point from ``inner_point`` toward ``outer_point`` that is within the limit."""
         while True:
-            probe_points = np.linspace(inside, outside, PROBES + 2)[1:]
+            probe_points = np.linspace(inner_point, outer_point, PROBES + 2)[1:]
             if is_integer:
                 probe_points = np.unique(np.floor(probe_points))
                 # Probes run outward; `np.unique` has put them in ascending order.
-                probe_points = probe_points[probe_points != inside][:: 1 if outside > inside else -1]
+                probe_points = probe_points[probe_points != inner_point][
+                    :: 1 if outer_point > inner_point else -1
+                ]
             if not probe_points.size:
-                return inside
+                return inner_point
             # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe
             # beyond it ends the interval.
             indices_beyond = np.flatnonzero(~(objective(probe_points) <= limit))
             if not indices_beyond.size:
-                return outside
+                return outer_point
             first_beyond = int(indices_beyond[0])
             if first_beyond > 0:
-                inside = float(probe_points[first_beyond - 1])
-            outside = float(probe_points[first_beyond])
-            if abs(outside - inside) <= (1.0 if is_integer else 1e-9 * abs(inside)):
-                return inside
+                inner_point = float(probe_points[first_beyond - 1])
+            outer_point = float(probe_points[first_beyond])
+            if abs(outer_point - inner_point) <= (1.0 if is_integer else 1e-9 * abs(inner_point)):
+                return inner_point
 
     return find_edge(minimiser, low), find_edge(minimiser, high)

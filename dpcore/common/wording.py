@@ -42,9 +42,8 @@ def digits(value: float) -> str:
     if not math.isfinite(value) or value == 0.0:
         return "0" if value == 0.0 else repr(float(value))
     short_text = f"{value:.15g}"
-    exact_decimal = Decimal(
-        short_text if abs(float(short_text) - value) <= 2.0 * math.ulp(value) else repr(float(value))
-    )
+    is_rounding = abs(float(short_text) - value) <= 2.0 * math.ulp(value)
+    exact_decimal = Decimal(short_text if is_rounding else repr(float(value)))
     if 1e-6 <= abs(exact_decimal) < 1e15:
         decimal_text = f"{exact_decimal:f}"
         return decimal_text.rstrip("0").rstrip(".") if "." in decimal_text else decimal_text
@@ -75,9 +74,8 @@ def percent(share: float, num_digits: int = 2) -> str:
     is_nearly_all = 100.0 - 1e-9 > percentage > 99.0
     num_decimals = 2 if is_nearly_all else max(num_digits - 1 - math.floor(math.log10(abs(percentage))), 0)
     percent_text = f"{percentage:,.{num_decimals}f}"
-    return f"{'99.99' if is_nearly_all and percent_text == '100.00' else percent_text}{PERCENT}".replace(
-        "-", "−"
-    )
+    percent_text = "99.99" if is_nearly_all and percent_text == "100.00" else percent_text
+    return f"{percent_text}{PERCENT}".replace("-", "−")
 
 
 def counted(count: float, singular: str, plural: str | None = None) -> str:
@@ -113,9 +111,6 @@ _JOINER = "\N{WORD JOINER}"
 def plain(text: str, max_characters: int = 80) -> str:
     """Return ``text`` as literal characters in Streamlit's Markdown, cut to ``max_characters``."""
     shortened_text = " ".join(text.split())
-    shortened_text = (
-        shortened_text
-        if len(shortened_text) <= max_characters
-        else shortened_text[: max_characters - 1] + "…"
-    )
+    if len(shortened_text) > max_characters:
+        shortened_text = shortened_text[: max_characters - 1] + "…"
     return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shortened_text))

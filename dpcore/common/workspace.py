@@ -145,9 +145,8 @@ def open_link(link: str, workspace: Workspace) -> bool:
     page_path = workspace.folder / f"{secrets.token_hex(8)}.html"
     page_text = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
 <script>location.replace({json.dumps(link)})</script><a href="{html.escape(link)}">Open Sweet Spot</a>"""
-    with open(
-        os.open(page_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as stream:
+    page_handle = os.open(page_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(page_handle, "w", encoding="utf-8") as stream:
         stream.write(page_text)
     return webbrowser.open(page_path.as_uri())
 

@@ -80,9 +80,8 @@ class FileAttempts(ABC):
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer_bytes = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
         text_columns = relation.find_mixed_columns(relations)
-        self._relations = [
-            replace(each, buffer_bytes=buffer_bytes, text_columns=text_columns) for each in relations
-        ]
+        reading_options: dict[str, Any] = {"buffer_bytes": buffer_bytes, "text_columns": text_columns}
+        self._relations = [replace(each, **reading_options) for each in relations]
         if self._workspace is not None:
             for index, each in enumerate(self._relations):
                 if each.table is None:
@@ -151,9 +150,8 @@ class FileAttempts(ABC):
         assert self._workspace is not None
         output_path = self._workspace.folder / f"utf8-{index}"
         self.encodings_by_index[index] = encoding
-        return diagnose.recode_file(
-            self._relations[index], encoding, output_path, self._should_stop, self._steps
-        )
+        relation_before = self._relations[index]
+        return diagnose.recode_file(relation_before, encoding, output_path, self._should_stop, self._steps)
 
     @contextmanager
     def _open_connection(self) -> Iterator[Duck]:

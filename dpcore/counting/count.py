@@ -85,9 +85,8 @@ def count_pairs(
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
                 problems.add(f"{num_bad:,} cells are not {requirement_text}", location, remedy)
         if cells_by_column[role_columns[0]].size > MAX_PAIRS:
-            problems.add(
-                f"there are {cells_by_column[role_columns[0]].size:,} pairs; at most {MAX_PAIRS:,} fit"
-            )
+            num_pairs = cells_by_column[role_columns[0]].size
+            problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
     user_codes, group_codes = (
         np.unique(cells_by_column[name], return_inverse=True)[1] for name in role_columns[:2]
     )
@@ -129,9 +128,7 @@ def _read_number_columns(
         cast_sql = "::VARCHAR" if relation.types else ""
         with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
             cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns_to_read]
-            number_sqls = [
-                f"TRY_CAST({cell_sql} AS DOUBLE) AS c{index}" for index, cell_sql in enumerate(cell_sqls)
-            ]
+            number_sqls = [f"TRY_CAST({sql} AS DOUBLE) AS c{index}" for index, sql in enumerate(cell_sqls)]
             try:
                 columns = duck.fetch_columns(f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}")
             except duckdb.Error:
@@ -171,8 +168,9 @@ def to_dataset(
     if isinstance(data, Dataset):
         _refuse_missing_facets(data, needs)
         return data
+    columns_by_argument = {"value": value, "group": group}
     missing_arguments = [
-        name for name, column in (("value", value), ("group", group)) if name in needs and not column
+        name for name in columns_by_argument if name in needs and not columns_by_argument[name]
     ]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
@@ -185,9 +183,8 @@ def to_dataset(
             source = None
             if files.is_table(data):
                 named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
-                parquet_content = write_parquet(
-                    data, named_columns, missing_arguments if user_columns else ()
-                )
+                needed_arguments = missing_arguments if user_columns else ()
+                parquet_content = write_parquet(data, named_columns, needed_arguments)
                 source = files.open_files([MemoryFile(parquet_content)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
@@ -255,19 +252,15 @@ def _choose_roles(
         if not user_columns and guessed_roles.kind is TableKind.EVENTS:
             names_text = column_names.list_names(source.columns)
             problems.add(f"say which column names the user: user=…, one of {names_text}")
-        if guessed_roles.kind is TableKind.EVENTS or (
-            user_columns and guessed_roles.kind is not TableKind.PAIRS
-        ):
+        is_events = guessed_roles.kind is TableKind.EVENTS
+        if is_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
             column_names.add_missing_arguments(problems, missing_arguments)
-    roles = (
-        Roles.of_events(user_columns, value_column, group_columns, contribution)
-        if user_columns
-        else guessed_roles
-    )
+    roles = guessed_roles
+    if user_columns:
+        roles = Roles.of_events(user_columns, value_column, group_columns, contribution)
     if guessed_roles.kind is TableKind.PAIRS:
-        return prefer_pair_roles(
-            guessed_roles, roles if user_columns else replace(guessed_roles, value=value_column)
-        )
+        pair_roles = roles if user_columns else replace(guessed_roles, value=value_column)
+        return prefer_pair_roles(guessed_roles, pair_roles)
     return roles
 
 
@@ -294,9 +287,8 @@ class CountResult:
         users_text = wording.counted(dataset.histogram.num_users, "user")
         unit = "row" if dataset.contribution is Contribution.ROWS else "contribution"
         rows_text = wording.counted(dataset.histogram.num_rows, unit)
-        return cls(
-            dataset, seconds, f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
-        )
+        summary = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
+        return cls(dataset, seconds, summary)
 
 
 def count(
@@ -364,9 +356,8 @@ def count(
         for index, encoding in file_reduction.encodings_by_index.items():
             file_layouts[index] = replace(file_layouts[index], encoding=encoding)
         counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
-        table_layout = TableLayout(
-            tuple(file_layouts), tuple(file_reduction.decimal_marks.items()), counts_missing_as_one
-        )
+        marks_by_column = tuple(file_reduction.decimal_marks.items())
+        table_layout = TableLayout(tuple(file_layouts), marks_by_column, counts_missing_as_one)
     dataset = build_counted_dataset(
         facets, source.name, f"File {source.name}.", roles, provenance, notes, table_layout
     )
@@ -377,9 +368,7 @@ def convert_to_events(roles: Roles) -> Roles:
     """Return roles of counts per user as roles of events, whose value is the count; other roles unchanged."""
     if roles.kind is not TableKind.COUNTS:
         return roles
-    event_roles = Roles(
-        TableKind.EVENTS, user=roles.user, value=roles.count, missing_users=roles.missing_users
-    )
+    event_roles = Roles(TableKind.EVENTS, roles.user, value=roles.count, missing_users=roles.missing_users)
     return replace(event_roles, contribution=Contribution.TOTAL)
 
 

@@ -202,9 +202,8 @@ def find_rows(
             limit_sql = f"ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
             limit_sql = f"WHERE bad ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
             bad_rows = duck.fetch_rows(f"SELECT {ROW_COLUMN}, detail FROM ({write_sql(duck)}) {limit_sql}")
-        row_numbers = [row for row, _ in bad_rows] + [
-            detail for _, detail in bad_rows if isinstance(detail, int)
-        ]
+        detail_rows = [detail for _, detail in bad_rows if isinstance(detail, int)]
+        row_numbers = [*(row for row, _ in bad_rows), *detail_rows]
         file_suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
             locations_by_row = {row: relation.table.describe_row(row - 1) for row in row_numbers}
@@ -212,9 +211,7 @@ def find_rows(
             locations_by_row = {row: f"row {row:,}{file_suffix}" for row in row_numbers}
         else:
             lines_by_row = _find_lines(relation, row_numbers, should_stop)
-            locations_by_row = {
-                row: f"line {line_number:,}{file_suffix}" for row, line_number in lines_by_row.items()
-            }
+            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines_by_row.items()}
         for row, detail in bad_rows:
             if isinstance(detail, int):
                 detail_text = locations_by_row[detail]
@@ -345,14 +342,14 @@ class Diagnosis:
 
 
 def recode_file(
-    relation: Relation, encoding: str, target: Path, should_stop: ShouldStop | None, steps: Steps
+    relation: Relation, encoding: str, output_path: Path, should_stop: ShouldStop | None, steps: Steps
 ) -> Relation:
     """Write text as uncompressed UTF-8 with newlines between lines, block by block; return its relation.
 
     Args:
         relation: The file; if it has a separator that is to be marked, that is done on the way.
         encoding: Python's name; bytes that Windows-1252 leaves undefined are read as Latin-1.
-        target: Output file.
+        output_path: Output file.
         should_stop: Called after every block.
         steps: Receives the progress.
 
@@ -366,7 +363,10 @@ def recode_file(
     error_handling = "windows-1252-rest" if encoding == "cp1252" else "strict"
     byte_decoder = codecs.getincrementaldecoder(encoding)(error_handling)
     decoder = io.IncrementalNewlineDecoder(byte_decoder, translate=True)
-    with relation.open_bytes() as stream, target.open("w", encoding="utf-8", newline="") as output_stream:
+    with (
+        relation.open_bytes() as stream,
+        output_path.open("w", encoding="utf-8", newline="") as output_stream,
+    ):
         num_bytes_read, remainder, block = 0, "", b" "
         while block:
             block = stream.read(_SMALL_CHUNK_BYTES)
@@ -388,7 +388,7 @@ def recode_file(
             check_stop(should_stop)
             steps.report_fraction(0.5 if relation.packing else num_bytes_read / num_file_bytes)
     steps.finish()
-    return replace(relation, path=target, packing="", encoding="utf-8", marked_separator="")
+    return replace(relation, path=output_path, packing="", encoding="utf-8", marked_separator="")
 
 
 def _read_as_latin_1(error: UnicodeError) -> tuple[str, int]:

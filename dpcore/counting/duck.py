@@ -199,9 +199,8 @@ class Duck:
 
         self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit
         self._in_memory = folder is None
-        self._use_connection(
-            _open_memory_connection().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
-        )
+        opened = _open_memory_connection().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
+        self._use_connection(opened)
         if folder is None:
             return
         self.connection.register_filesystem(build_file_system())

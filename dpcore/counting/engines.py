@@ -191,9 +191,8 @@ def open_table(backend: Any, name: str) -> Table:
     Raises:
         InvalidInput: The engine has no such table or file.
     """
-    reader_name = next(
-        (reader for ending, reader in _READERS_BY_ENDING.items() if name.rstrip("/").endswith(ending)), None
-    )
+    endings = [ending for ending in _READERS_BY_ENDING if name.rstrip("/").endswith(ending)]
+    reader_name = _READERS_BY_ENDING[endings[0]] if endings else None
     try:
         if reader_name is not None and backend.name in _ENGINES_THAT_READ_FILES:
             # Otherwise NaN in place of a user would count as a user: https://github.com/duckdb/duckdb/issues/25521.
@@ -263,10 +262,8 @@ def count_table(
         check_stop(should_stop)
         arrow_table = expression.to_pyarrow()
         steps.finish()
-        return {
-            name: _convert_objects_to_floats(arrow_table.column(name).to_numpy())
-            for name in arrow_table.column_names
-        }
+        arrays = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
+        return {name: _convert_objects_to_floats(array) for name, array in arrays.items()}
 
     def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
@@ -278,17 +275,13 @@ def count_table(
         columns = tuple(table.columns)
         max_pairs = max_pairs or 0
         facets = Reduction(rows, roles, columns, run_query, None, notes=notes, max_pairs=max_pairs).reduce()
-        if (
-            query.list_user_columns(rows)[0] in query.list_text_columns(rows)
-            and roles.contribution is Contribution.ROWS
-        ):
+        is_text_user = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
+        if is_text_user and roles.contribution is Contribution.ROWS:
             note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
         if len(table.columns) > 2:
-            num_copies = (
-                query_number(query.count_copies(table, table.columns, roles, has_nan))
-                if counts_copies
-                else None
-            )
+            num_copies = None
+            if counts_copies:
+                num_copies = query_number(query.count_copies(table, table.columns, roles, has_nan))
             note_copies(num_copies, notes)
     except StoppedError:
         return CountResult.build(start_seconds, None)
@@ -297,9 +290,8 @@ def count_table(
     except Exception as error:  # every driver has its own
         message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    return CountResult.build(
-        start_seconds, build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
-    )
+    dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
+    return CountResult.build(start_seconds, dataset)
 
 
 def _convert_objects_to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

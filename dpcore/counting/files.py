@@ -253,7 +253,7 @@ def open_files(
 
 
 def _inspect(
-    path: File, name: str, budget: int, should_stop: ShouldStop | None
+    path: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and the uncompressed bytes taken from the budget."""
     file_start = formats.read_start(path, name)
@@ -262,10 +262,10 @@ def _inspect(
         table = read_workbook(path, name, should_stop)
         return Relation.of_table(table), table, 0
     if file_start.kind is FileKind.PARQUET:
-        relation, table = heads.describe_parquet(path, name, SMALL_CELLS if budget > 0 else 0)
+        relation, table = heads.describe_parquet(path, name, SMALL_CELLS if remaining_bytes > 0 else 0)
         return replace(relation, stamp=file_stamp), table, 0
     is_json = file_start.kind is FileKind.JSON
-    max_bytes = max(budget, ARRAY_BYTES) if file_start.is_json_array else budget
+    max_bytes = max(remaining_bytes, ARRAY_BYTES) if file_start.is_json_array else remaining_bytes
     content = formats.read_small(path, file_start, max_bytes, name) if max_bytes > 0 else None
     if content is not None:
         try:

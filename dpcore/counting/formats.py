@@ -231,10 +231,10 @@ def _read_up_to(stream: IO[bytes], num_bytes: int) -> bytes:
     return b"".join(blocks)
 
 
-def open_lines(stream: IO[bytes], num_skipped: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
+def open_lines(stream: IO[bytes], num_skipped_lines: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
     """Return a stream of UTF-8 as a stream of text lines, behind this number of skipped ones."""
     line_stream = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
-    for _ in range(num_skipped):
+    for _ in range(num_skipped_lines):
         line_stream.readline()
     return line_stream
 

@@ -242,9 +242,8 @@ def describe_parquet(
         safe_file = path if workspace is None else find_safe_path(path, workspace)
         try:
             with closing(Duck([safe_file], None if workspace is None else workspace.folder)) as duck:
-                type_rows = duck.fetch_rows(
-                    f"DESCRIBE SELECT * FROM {write_parquet_scan(safe_file, len(parquet_columns))}"
-                )
+                scan_sql = write_parquet_scan(safe_file, len(parquet_columns))
+                type_rows = duck.fetch_rows(f"DESCRIBE SELECT * FROM {scan_sql}")
                 column_types = tuple(str(type_row[1]) for type_row in type_rows)
                 relation = Relation(safe_file, name, FileKind.PARQUET, parquet_columns, types=column_types)
                 # DuckDB writes the cells as text, so that they look as they will be counted.

@@ -52,7 +52,7 @@ def to_sql(expression: Table, dialect: str) -> str:
                 node.parent = None
 
 
-def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
+def _cache_expressions(build_query: QueryBuilder) -> QueryBuilder:
     """Return a function that builds a query with a cache for expressions over unbound tables, such as DuckDB's here.
 
     Building one takes 5 ms, as long as DuckDB needs to run it on a small table. The columns of these tables are called
@@ -63,9 +63,9 @@ def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
     def build_from_operations(*arguments: Any, **options: Any) -> Any:
         """Build the expression from operations in place of expressions; cached, as operations can be compared."""
         expressions = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
-        return build(*expressions, **options)
+        return build_query(*expressions, **options)
 
-    @functools.wraps(build)
+    @functools.wraps(build_query)
     def build_cached(*arguments: Any, **options: Any) -> Any:
         """Build the expression, from the cache if all its tables are unbound."""
         from ibis.expr.operations import Node, PhysicalTable, UnboundTable
@@ -75,7 +75,7 @@ def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
         tables = [leaf for op in operations if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
         if all(isinstance(table, UnboundTable) for table in tables):
             return build_from_operations(*operations, **options)
-        return build(*arguments, **options)
+        return build_query(*arguments, **options)
 
     return cast(QueryBuilder, build_cached)
 
@@ -175,34 +175,34 @@ def list_text_columns(rows: Table) -> tuple[str, ...]:
 
 
 @_cache_expressions
-def select_counted(rows: Table, missing: MissingUsers) -> Table:
+def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
     """Select the rows that count: all, or only those that name a user."""
-    if missing is MissingUsers.ONE_USER:
+    if missing_users is MissingUsers.ONE_USER:
         return rows
     return rows.filter(rows[list_user_columns(rows)[0]].notnull())
 
 
 @_cache_expressions
-def count_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> Table:
+def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> Table:
     """Count all rows and the rows with each kind of odd cell, in one row of results.
 
     Args:
         rows: Result of `select_events`.
-        missing: Treatment of rows that name no user.
+        missing_users: Treatment of rows that name no user.
         is_integer: True if the value must be an integer.
     """
     aggregates: dict[str, Any] = {"rows": rows.count()}
-    masks = mask_odd_cells(rows, missing, is_integer)
+    masks = mask_odd_cells(rows, missing_users, is_integer)
     aggregates |= {name: _count_true(mask) for name, mask in masks.items()}
     return rows.aggregate(**aggregates)
 
 
-def mask_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
+def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
     """Return a mask of rows by kind of cell: those that are left out or refused, and negative values and zeros."""
     import ibis
 
     is_unnamed: Any = rows[list_user_columns(rows)[0]].isnull()
-    is_counted = is_unnamed | ~is_unnamed if missing is MissingUsers.ONE_USER else ~is_unnamed
+    is_counted = is_unnamed | ~is_unnamed if missing_users is MissingUsers.ONE_USER else ~is_unnamed
     masks_by_kind: dict[str, Value] = {"nobody": is_unnamed}
     if "task" in rows.columns:
         masks_by_kind["no_task"] = is_counted & rows["task"].isnull()
@@ -323,27 +323,27 @@ def count_task_sizes(rows: Table) -> Table:
 
 
 @_cache_expressions
-def number_cells(rows: Table, columns: Sequence[str], order: str = "") -> Table:
+def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") -> Table:
     """Select the distinct cells of columns with a ``code`` from 1; cells with null in the first column have none.
 
-    If a column numbers the rows (``order``), codes follow it; otherwise their order is arbitrary.
+    If a column numbers the rows (``order_column``), codes follow it; otherwise their order is arbitrary.
     """
     import ibis
 
     named_rows = rows.filter(rows[columns[0]].notnull())
-    if not order:
+    if not order_column:
         return named_rows.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
-    first_rows = named_rows.group_by(list(columns)).aggregate(first=named_rows[order].min())
+    first_rows = named_rows.group_by(list(columns)).aggregate(first=named_rows[order_column].min())
     return first_rows.mutate(code=ibis.row_number().over(order_by=first_rows["first"]) + 1).drop("first")
 
 
 @_cache_expressions
-def code_values(rows: Table, users: Table, tasks: Table | None, order: str = "") -> Table:
-    """Select ``user``, ``value``, ``task`` and ``order`` of all rows, with users and tasks as codes (`number_cells`).
+def code_values(rows: Table, users: Table, tasks: Table | None, order_column: str = "") -> Table:
+    """Select ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows; users and tasks as codes (`number_cells`).
 
     Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
     """
-    order_columns = [order] if order else []
+    order_columns = [order_column] if order_column else []
     coded_rows = rows.left_join(users.rename(user="code"), list_user_columns(rows))
     selected_columns = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
     if tasks is not None:
@@ -354,7 +354,9 @@ def code_values(rows: Table, users: Table, tasks: Table | None, order: str = "")
             "value": coded_rows["value"],
             "task": _shrink_codes(coded_rows["number"]),
         }
-    return coded_rows.select(**selected_columns, **({"order": coded_rows[order]} if order else {}))
+    return coded_rows.select(
+        **selected_columns, **({"order": coded_rows[order_column]} if order_column else {})
+    )
 
 
 def _shrink_codes(column: Any) -> Value:

@@ -407,10 +407,8 @@ class Reduction:
     def _add_task_facets(self, rows: Table, facets: Facets) -> None:
         """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note the rest."""
         size_columns = self._run_in_parts(query.count_task_sizes, rows, query.list_task_columns(rows))
-        user_counts, task_counts = (
-            convert_to_integers(size_columns["users"]),
-            convert_to_integers(size_columns["tasks"]),
-        )
+        user_counts = convert_to_integers(size_columns["users"])
+        task_counts = convert_to_integers(size_columns["tasks"])
         if not user_counts.size:
             return
         num_pairs, num_tasks = int((user_counts * task_counts).sum()), int(task_counts.sum())
@@ -476,9 +474,8 @@ class Reduction:
         task_codes -= 1
         amount_fields: dict[str, Any] = {}
         if self.roles.value is not None:
-            range_by_end = {
-                name: float(cell[0]) for name, cell in self.run_query(query.compute_value_range(rows)).items()
-            }
+            range_columns = self.run_query(query.compute_value_range(rows))
+            range_by_end = {end: float(values[0]) for end, values in range_columns.items()}
             if max(map(abs, range_by_end.values())) <= query.MAX_SQUARED:
                 amount_fields = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],

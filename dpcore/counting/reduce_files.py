@@ -196,11 +196,10 @@ class FileReduction(FileAttempts):
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
             rows = duck.store_table("rows", rows)
         header_condition = self._write_header_condition(rows)
-        if (
-            header_condition
-            and duck.fetch_rows(f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})")[0][0]
-        ):
-            self._refuse_second_headers(duck)
+        if header_condition:
+            has_header_sql = f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})"
+            if duck.fetch_rows(has_header_sql)[0][0]:
+                self._refuse_second_headers(duck)
         return self._build_reduction(duck, rows, roles, value_expression).reduce()
 
     def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
@@ -243,9 +242,8 @@ class FileReduction(FileAttempts):
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.num_steps += 1
         indexed_columns = enumerate(self.columns)
-        condition_sql = " AND ".join(
-            f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns
-        )
+        name_sqls = [f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns]
+        condition_sql = " AND ".join(name_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
             message, location = (
                 HEADER_AGAIN_MESSAGE + and_more(num_headers - 1),
@@ -356,8 +354,7 @@ class FileReduction(FileAttempts):
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
             earlier_sql = f"min({ROW_COLUMN}) FILTER ({fits_sql}) OVER (PARTITION BY {size_column})"
             first_text = self._describe_first(f"{fits_sql} AND {ROW_COLUMN} > {earlier_sql}", 2)
-            self.notes.append(
-                f"{repeat_text} a size that stood before{first_text}; their users were added up."
-            )
+            added_text = "their users were added up"
+            self.notes.append(f"{repeat_text} a size that stood before{first_text}; {added_text}.")
         user_counts = sum_columns["users"].astype(np.float64)
         return Facets(ContributionHistogram.from_table(sum_columns["size"], user_counts))

@@ -268,10 +268,10 @@ def refuse_bad_lines(stream: IO[bytes], file_suffix: str, should_stop: ShouldSto
             problems.add(message, f"line {lines[0]:,}{file_suffix}", JSON_REMEDY)
 
 
-def _describe_bad_line(line: bytes) -> str:
+def _describe_bad_line(line_bytes: bytes) -> str:
     """Return the message on a line that is not a JSON object or repeats a key; empty if it is good."""
     try:
-        text = line.decode("utf-8-sig")
+        text = line_bytes.decode("utf-8-sig")
         members = json.loads(text, object_pairs_hook=list)
         if isinstance(json.loads(text), dict):
             return "a key stands twice in one object" if len(dict(members)) < len(members) else ""

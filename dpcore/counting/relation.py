@@ -148,21 +148,20 @@ ROW_COLUMN = "row_"
 def write_union(
     relations: Sequence[Relation],
     columns: Sequence[str],
-    missing: MissingUsers,
+    missing_users: MissingUsers,
     has_row_numbers: bool = False,
 ) -> str:
     """Return the SQL of all rows of all files: ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
-    rows_sqls = [_write_rows_sql(relation, columns, missing, has_row_numbers) for relation in relations]
+    rows_sqls = [_write_rows_sql(relation, columns, missing_users, has_row_numbers) for relation in relations]
     return " UNION ALL ".join(rows_sqls)
 
 
 def _write_rows_sql(
-    relation: Relation, columns: Sequence[str], missing: MissingUsers, has_row_numbers: bool
+    relation: Relation, columns: Sequence[str], missing_users: MissingUsers, has_row_numbers: bool
 ) -> str:
     """Return the SQL of the rows of one file: its cells in the order of ``columns``, and `ROW` if numbered."""
-    sql_by_column = {
-        column: _write_cell_sql(relation, index) for index, column in enumerate(relation.columns)
-    }
+    cell_sqls = [_write_cell_sql(relation, index) for index in range(len(relation.columns))]
+    sql_by_column = dict(zip(relation.columns, cell_sqls, strict=True))
     selected_sqls = [f"{sql_by_column[column]} AS c{index}" for index, column in enumerate(columns)]
     rows_sql = write_scan(relation)
     if has_row_numbers:
@@ -170,11 +169,12 @@ def _write_rows_sql(
         if relation.table is None:
             rows_sql = f"(SELECT *, row_number() OVER () AS {ROW_COLUMN} FROM {rows_sql})"
     condition_sql = ""
-    if relation.is_text and missing is MissingUsers.ONE_USER and len(relation.columns) > 1:
+    if relation.is_text and missing_users is MissingUsers.ONE_USER and len(relation.columns) > 1:
         # A blank line names no user, but it is not a row either.
-        filled_sql = " OR ".join(
+        cell_sqls = [
             f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(relation.columns))
-        )
+        ]
+        filled_sql = " OR ".join(cell_sqls)
         condition_sql = f" WHERE {filled_sql}"
     return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"
 

@@ -166,13 +166,13 @@ def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
     return (body_text + "\n").encode(), num_skipped, delimiter
 
 
-def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
+def _measure_comments(text: str, start_position: int, delimiter: str | None) -> int:
     """Return the characters of the comments above the header: lines that begin with #, and blanks between them.
 
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
     """
-    comments_match = _COMMENTS_PATTERN.match(text, start)
+    comments_match = _COMMENTS_PATTERN.match(text, start_position)
     if comments_match is None:
         return 0
     header_line = text[comments_match.end() :].partition("\n")[0]
@@ -187,7 +187,7 @@ def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
     comment_line = lines[last_comment]
     if not has_names and any(comment_line.count(mark) == header_line.count(mark) for mark in delimiters):
         return sum(map(len, lines[:last_comment]))
-    return comments_match.end() - start
+    return comments_match.end() - start_position
 
 
 def _note_comments(text: str, num_skipped: int, header_cells: list[str], notes: list[str]) -> None:
@@ -214,11 +214,11 @@ _NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
 _BLANKS_PATTERN = re.compile(r"[ \t\r\v\f]+")
 
 
-def _sniff_delimiter(text: str) -> str:
+def _sniff_delimiter(sample_text: str) -> str:
     """Return the delimiter under which the first records have as many fields as the header; empty for none."""
     best_delimiter, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
-        field_counts = [len(record) for _, record in _list_first_records(text, delimiter)] or [0]
+        field_counts = [len(record) for _, record in _list_first_records(sample_text, delimiter)] or [0]
         num_columns, row_lengths = field_counts[0], field_counts[1:] or field_counts[:1]
         equal_share = sum(num_fields == num_columns for num_fields in row_lengths) / len(row_lengths)
         several_share = sum(num_fields > 1 for num_fields in row_lengths) / len(row_lengths)
@@ -233,27 +233,27 @@ def _sniff_delimiter(text: str) -> str:
         (
             other_delimiter
             for other_delimiter in _OTHER_DELIMITERS
-            if _has_equal_records(text, other_delimiter)
+            if _has_equal_records(sample_text, other_delimiter)
         ),
         best_delimiter,
     )
 
 
-def _has_equal_records(text: str, delimiter: str) -> bool:
+def _has_equal_records(sample_text: str, delimiter: str) -> bool:
     """Return True if under this delimiter every record has as many fields as the header, more than one."""
-    header, *records = [record for _, record in _list_first_records(text, delimiter)] or [[]]
+    header, *records = [record for _, record in _list_first_records(sample_text, delimiter)] or [[]]
     has_names = len(header) > 1 and all(cell.strip() for cell in header)
     return has_names and bool(records) and all(len(record) == len(header) for record in records)
 
 
-def _find_names_below_title(text: str) -> int:
+def _find_names_below_title(sample_text: str) -> int:
     """Return the number of the line of column names if a title with fewer fields is above it; else 0.
 
     It is such a line if every line below has as many fields, no name looks like data, and half of the names have a
     header word.
     """
     for delimiter in _DELIMITERS:
-        numbered_records = _list_first_records(text, delimiter, skips_blanks=True)
+        numbered_records = _list_first_records(sample_text, delimiter, skips_blanks=True)
         row_lengths = [len(cells) for _, cells in numbered_records]
         num_titles = next((index for index, length in enumerate(row_lengths) if length > row_lengths[0]), 0)
         if not 0 < num_titles < len(numbered_records) - 1 or num_titles > column_names.MOST_TITLES:
@@ -270,10 +270,12 @@ def _find_names_below_title(text: str) -> int:
     return 0
 
 
-def _list_first_records(text: str, delimiter: str, skips_blanks: bool = False) -> list[tuple[int, list[str]]]:
+def _list_first_records(
+    sample_text: str, delimiter: str, skips_blanks: bool = False
+) -> list[tuple[int, list[str]]]:
     """Return the header and the first records that are not empty (or not blank), each with its last line."""
     numbered_records: list[tuple[int, list[str]]] = []
-    csv_reader = _open_csv_reader(io.StringIO(text, newline="\n"), delimiter)
+    csv_reader = _open_csv_reader(io.StringIO(sample_text, newline="\n"), delimiter)
     with suppress(csv.Error):  # judged by the records before the error, which is reported later
         for record in csv_reader:
             if any(cell.strip(BLANKS) for cell in record) if skips_blanks else record:
@@ -283,14 +285,14 @@ def _list_first_records(text: str, delimiter: str, skips_blanks: bool = False) -
     return numbered_records
 
 
-def _find_marked_separator(text: str, delimiter: str) -> str:
+def _find_marked_separator(sample_text: str, delimiter: str) -> str:
     """Return the separator of `SEPARATOR_NAMES` between the fields of all first lines; empty for none.
 
     Blanks or ``::`` are one if all lines have equally many, and there is a column of numbers: lines of names may also
     have equally many words.
     """
-    lines = [line for line in text.split("\n") if line.strip(BLANKS)]
-    if '"' in text or len(lines) < 2 or delimiter not in ("", " ", "\t"):
+    lines = [line for line in sample_text.split("\n") if line.strip(BLANKS)]
+    if '"' in sample_text or len(lines) < 2 or delimiter not in ("", " ", "\t"):
         return ""
     if delimiter == "\t":
         return delimiter if _lacks_names([split_fields(line, delimiter) for line in lines]) else ""
@@ -326,9 +328,9 @@ def _are_numbers(cells: Iterable[str]) -> bool:
     return all(_NUMBER_PATTERN.fullmatch(cell) for cell in cells)
 
 
-def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
+def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
     """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
-    lines = data.decode().split("\n")
+    lines = table_bytes.decode().split("\n")
     header_fields, *rows = [split_fields(line, separator) for line in lines if line.strip()]
     fields_text = f"Fields stand between {SEPARATOR_NAMES[separator]}"
     marked_lines = [mark_fields(line, separator) for line in lines]
@@ -367,14 +369,14 @@ def _open_csv_reader(lines: io.TextIOBase, delimiter: str) -> Any:
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
-def _open_text_lines(data: bytes) -> io.TextIOWrapper:
+def _open_text_lines(table_bytes: bytes) -> io.TextIOWrapper:
     """Return UTF-8 bytes as a stream of text lines."""
-    return io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
+    return io.TextIOWrapper(io.BytesIO(table_bytes), "utf-8", newline="\n")
 
 
-def _measure_lines(data: bytes) -> IntArray:
+def _measure_lines(table_bytes: bytes) -> IntArray:
     """Return the bytes of each line, its end included."""
-    return np.diff(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")), prepend=-1)
+    return np.diff(np.flatnonzero(np.frombuffer(table_bytes, np.uint8) == ord("\n")), prepend=-1)
 
 
 def refuse_long_line(line_number: int) -> InvalidInput:
@@ -382,19 +384,21 @@ def refuse_long_line(line_number: int) -> InvalidInput:
     return refuse(LONG_LINE[0], f"line {line_number:,}", LONG_LINE[1])
 
 
-def _find_record_lines(data: bytes, separator: str, num_columns: int) -> tuple[IntArray, IntArray, IntArray]:
+def _find_record_lines(
+    table_bytes: bytes, separator: str, num_columns: int
+) -> tuple[IntArray, IntArray, IntArray]:
     """Return the first lines and numbers of lines of the records below the header, and the numbers of blank lines.
 
     In a table of one column a blank line is a record.
     """
-    if b'"' not in data:  # a record is a line
-        lengths = _measure_lines(data)
+    if b'"' not in table_bytes:  # a record is a line
+        lengths = _measure_lines(table_bytes)
         line_numbers = np.arange(1, lengths.size + 1, dtype=np.int64)
         record_mask = (lengths > 1) | (num_columns == 1)
         num_lines = np.ones(int(record_mask.sum()) - 1, np.int64)
         return line_numbers[record_mask][1:], num_lines, line_numbers[~record_mask]
     spans, blank_lines, last_line = [], [], 0
-    csv_reader = _open_csv_reader(_open_text_lines(data), separator)
+    csv_reader = _open_csv_reader(_open_text_lines(table_bytes), separator)
     with suppress(csv.Error):  # DuckDB has refused it
         for record in csv_reader:
             if record or num_columns == 1:
@@ -444,9 +448,7 @@ def read_names(content: bytes) -> dict[str, str]:
         raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
     # Later separators may be part of names, or between genres.
     first_delimiters = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
-    delimiter_counts = Counter(
-        delimiter_match.group() if delimiter_match else "," for delimiter_match in first_delimiters
-    )
+    delimiter_counts = Counter(match.group() if match else "," for match in first_delimiters)
     best_delimiter = delimiter_counts.most_common(1)[0][0] if lines else ","
     rows_of_fields = [line.split(best_delimiter) for line in lines]
     if len(best_delimiter) == 1 and best_delimiter != "|":
@@ -466,7 +468,7 @@ def read_names(content: bytes) -> dict[str, str]:
 
 
 def choose_names(
-    ids: Sequence[str], names_by_id: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+    ids: Sequence[str], names_by_id: Mapping[str, str] | None, is_private: bool, item_noun: str = "item"
 ) -> tuple[str, ...]:
     """Return the name of each item for a page: from the list, or else its id if the data are public, or a number.
 
@@ -477,9 +479,9 @@ def choose_names(
         ids: Ids of the items in the rows, `Dataset.task_names`.
         names_by_id: The public list, by id; None if there is none.
         is_private: True if the rows are private.
-        noun: Word before a number.
+        item_noun: Word before a number.
     """
-    default_names = [f"{noun} {index}" for index in range(len(ids))] if is_private else ids
+    default_names = [f"{item_noun} {index}" for index in range(len(ids))] if is_private else ids
     return tuple(
         (names_by_id or {}).get(item_id, default_name)
         for item_id, default_name in zip(ids, default_names, strict=True)

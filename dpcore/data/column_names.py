@@ -69,15 +69,15 @@ def refuse_many_columns(num_columns: int, location: str = "") -> None:
         raise refuse(message, location, "Keep the columns that say who, what and how much")
 
 
-def check_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
+def check_names(header_cells: list[str], line_number: int, problems: Problems, notes: list[str]) -> list[str]:
     """Return the names in a header, with made-up ones for unnamed columns; add problems and notes on them."""
-    names = [" ".join(name.split()) for name in header]
-    refuse_many_columns(len(names), f"line {line}")
+    names = [" ".join(name.split()) for name in header_cells]
+    refuse_many_columns(len(names), f"line {line_number}")
     data_flags = [looks_like_data(name) for name in names if name]
     has_header_word = any(is_header_word(name) for name in names)
     if not any(names) or (data_flags and (all(data_flags) or (any(data_flags) and not has_header_word))):
-        if line:
-            problems.add(_NO_HEADER_MESSAGE, f"line {line}", _ADD_HEADER_REMEDY)
+        if line_number:
+            problems.add(_NO_HEADER_MESSAGE, f"line {line_number}", _ADD_HEADER_REMEDY)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
     elif repeated_names := [name for name, count in Counter(names).items() if count > 1 and name]:
@@ -85,10 +85,9 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         positions_text = " and ".join(column_numbers[:3]) + and_more(len(column_numbers) - 3)
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
         quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
-        message = (
-            f"columns {positions_text} have the same name{quoted_text}{and_more(len(repeated_names) - 1)}"
-        )
-        problems.add(message, f"line {line}", "Give every column its own name")
+        repeats_text = and_more(len(repeated_names) - 1)
+        message = f"columns {positions_text} have the same name{quoted_text}{repeats_text}"
+        problems.add(message, f"line {line_number}", "Give every column its own name")
     unnamed_indices = [index for index, name in enumerate(names) if not name]
     used_names = set(names)
     for index in unnamed_indices:
@@ -96,22 +95,21 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         while names[index] in used_names:
             names[index] += "'"
     if unnamed_indices and len(unnamed_indices) < len(names):
-        subject_text = wording.counted(
-            len(unnamed_indices), "column without a name is", "columns without a name are"
-        )
+        noun_forms = "column without a name is", "columns without a name are"
+        subject_text = wording.counted(len(unnamed_indices), *noun_forms)
         notes.append(
             f'{subject_text} called "{names[unnamed_indices[0]]}"{" and so on" if len(unnamed_indices) > 1 else ""}.'
         )
     return names
 
 
-def count_titles(rows: pd.DataFrame) -> int:
+def count_titles(frame: pd.DataFrame) -> int:
     """Return the number of title rows, of one cell each, above the row that names the columns; 0 for none.
 
     The row of names has a name for every column, half of them with a header word, and none is repeated below it.
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
-    for index, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
+    for index, cells in enumerate(frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
         filled_cells = [cell for cell in cells if cell]
         if len(filled_cells) <= 1:
             if any(is_header_word(cell) and len(split_name(cell)) <= 2 for cell in filled_cells):
@@ -120,7 +118,7 @@ def count_titles(rows: pd.DataFrame) -> int:
         num_header_words = sum(map(is_header_word, cells))
         if not all(cells) or any(map(looks_like_data, cells)) or 2 * num_header_words < len(cells):
             return 0
-        rows_below = rows.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
+        rows_below = frame.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
         return (
             0
             if any(
@@ -138,7 +136,12 @@ def refuse_title(names_line: int, title_line: int) -> InvalidInput:
 
 
 def check_header_row(
-    names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
+    names: list[str],
+    frame: pd.DataFrame,
+    row_lines: IntArray,
+    line_number: int,
+    problems: Problems,
+    notes: list[str],
 ) -> None:
     """Add problems or notes if the header is repeated among the rows, or looks like a row itself."""
     import pandas as pd
@@ -149,7 +152,7 @@ def check_header_row(
         first_rows = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         first_row = [names[0], *[""] * (len(names) - 1)]
         if num_titles := count_titles(pd.DataFrame([first_row, *first_rows], dtype=str)):
-            problems.extend(refuse_title(int(starts[num_titles - 1]), line).problems)
+            problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
             return
     match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
     header_mask = np.logical_and.reduce(match_masks)
@@ -158,7 +161,7 @@ def check_header_row(
         header_rows = np.flatnonzero(header_mask)
         problems.add(
             HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1),
-            f"line {starts[header_rows[0]]:,}",
+            f"line {row_lines[header_rows[0]]:,}",
             REMOVE_HEADER_REMEDY,
         )
         return
@@ -169,14 +172,12 @@ def check_header_row(
     if all(
         is_repeat or has_shape for is_repeat, has_shape in zip(repeat_flags, shape_flags, strict=True)
     ) or any(shape_flags):
-        problems.add(
-            f"{_NO_HEADER_MESSAGE}, as the same cells stand below it", f"line {line}", _ADD_HEADER_REMEDY
-        )
+        message = f"{_NO_HEADER_MESSAGE}, as the same cells stand below it"
+        problems.add(message, f"line {line_number}", _ADD_HEADER_REMEDY)
     elif any(repeat_flags):
         column_number = repeat_flags.index(True) + 1
-        notes.append(
-            f"The name of column {column_number} also stands among its rows: is the first line a header?"
-        )
+        name_text = f"The name of column {column_number}"
+        notes.append(f"{name_text} also stands among its rows: is the first line a header?")
 
 
 def _has_shape_of(name: str, cells: pd.Series) -> bool:
@@ -241,9 +242,9 @@ def refuse_no_names(**columns: object) -> None:
                 problems.add(f"{name} must be the name of a column; got {str(argument)[:40]!r}")
 
 
-def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
+def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Sequence[str]) -> None:
     """Add a problem for every name that is not a column."""
-    for name in names:
+    for name in named_columns:
         if name not in columns:
             problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
 

@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -75,13 +76,14 @@ class Roles:
 
     @classmethod
     def of_events(
-        cls, user: Sequence[str], value: str | None, task: Sequence[str],
+        cls, user_columns: Sequence[str], value_column: str | None, task_columns: Sequence[str],
         contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
     ) -> Roles:  # fmt: skip
-        """Build the roles of a table of events, whose user and task each have several columns or one."""
+        """Build the roles of a table of events: at least one column of the user; of the task several, one or none."""
+        task = task_columns[0] if task_columns else None
         return cls(
-            TableKind.EVENTS, user[0], value=value, task=task[0] if task else None, missing_users=missing_users,
-            further_user=tuple(user[1:]), further_task=tuple(task[1:]), contribution=contribution,
+            TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
+            further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
         )  # fmt: skip
 
     @property
@@ -101,9 +103,7 @@ class Roles:
     @property
     def columns(self) -> dict[str, str | None]:
         """Return the column of each role of this kind of table; None for a role that must be filled and is not."""
-        counted_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(
-            self.contribution
-        )
+        unit_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(self.contribution)
         columns_by_role = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
         if self.kind is TableKind.EVENTS:
             columns_by_role |= {
@@ -114,7 +114,7 @@ class Roles:
                 f"task (column {column_number})": column
                 for column_number, column in enumerate(self.groups[1:], 2)
             }
-            optional_roles = {"value", "task"} - {counted_role}
+            optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
         return {
@@ -165,14 +165,9 @@ def guess_roles(table: Table) -> Roles:
     """
     if pair_roles := _guess_pairs(table):
         return pair_roles
-    used_columns = [column for column in table.columns if not _is_row_number(table, column)] or list(
-        table.columns
-    )
-    return (
-        _guess_histogram(table, used_columns)
-        or _guess_counts(table, used_columns)
-        or _guess_events(table, used_columns)
-    )
+    columns = list(table.columns)
+    columns = [column for column in columns if not _is_row_number(table, column)] or columns
+    return _guess_histogram(table, columns) or _guess_counts(table, columns) or _guess_events(table, columns)
 
 
 PAIRS_HEADER = ("user", "group", "rows")
@@ -240,9 +235,8 @@ def _names_values_or_tasks(column: str) -> bool:
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    count_columns = [
-        column for column in columns if set(split_name(column)) & _COUNT_WORDS and not _counts_people(column)
-    ]
+    named_columns = [column for column in columns if set(split_name(column)) & _COUNT_WORDS]
+    count_columns = [column for column in named_columns if not _counts_people(column)]
     user_column = next(iter(list_other_user_columns(columns, count_columns)), None)
     if len(columns) == 1:
         is_count_list = count_columns and _has_whole_numbers(table, columns[0], 0.5)
@@ -252,14 +246,10 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     if len(columns) == 2:
         first_column, second_column = columns
         first_has_values = bool(set(split_name(first_column)) & _VALUE_WORDS)
-        has_other_names = (
-            first_has_values or _names_values_or_tasks(second_column) or _score_as_users(second_column)
-        )
-        if (
-            not has_other_names
-            and _is_distinct(table, first_column)
-            and _has_whole_numbers(table, second_column, 1.0)
-        ):
+        has_other_words = _names_values_or_tasks(second_column) or _score_as_users(second_column)
+        has_other_names = bool(first_has_values or has_other_words)
+        is_distinct = _is_distinct(table, first_column)
+        if not has_other_names and is_distinct and _has_whole_numbers(table, second_column, 1.0):
             return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
@@ -276,9 +266,7 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
         ]
         user_column = (text_columns or user_candidates)[0]
     other_columns = [column for column in columns if column != user_column]
-    value_column = _find_named_column(
-        other_columns, _VALUES_IN_ORDER, lambda column: _has_only_numbers(table, column)
-    )
+    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_only_numbers, table))
     other_columns = [column for column in other_columns if column != value_column]
     return Roles(
         TableKind.EVENTS,
@@ -378,39 +366,40 @@ def explain_roles(roles: Roles) -> str:
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    unused_columns = [
-        column for column in columns if column not in used_columns and _score_as_users(column) > 0
-    ]
+    scored_columns = [column for column in columns if _score_as_users(column) > 0]
+    unused_columns = [column for column in scored_columns if column not in used_columns]
     return sorted(unused_columns, key=_score_as_users, reverse=True)
 
 
-def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
+def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
     """Check that roles are filled, name existing columns, and use each column once.
 
     Args:
         columns: The columns of the table.
         roles: The roles to check.
-        name: Name of the table, for messages.
+        table_name: Name of the table, for messages.
 
     Raises:
         InvalidInput: All problems at once.
     """
     with Problems() as problems:
-        refuse_wrong_columns(problems, columns, roles.columns.items(), name)
+        refuse_wrong_columns(problems, columns, roles.columns.items(), table_name)
 
 
 def refuse_wrong_columns(
-    problems: Problems, columns: Sequence[str], roles: Iterable[tuple[str, str | None]], name: str
+    problems: Problems,
+    columns: Sequence[str],
+    role_columns: Iterable[tuple[str, str | None]],
+    table_name: str,
 ) -> None:
     """Add a problem for each role whose column is None, is not in the table, or has another role already."""
     role_of_column: dict[str, str] = {}
-    for role, column in roles:
+    for role, column in role_columns:
         if column is None:
-            problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
+            problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {table_name}")
         elif column not in columns:
-            problems.add(
-                f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
-            )
+            message = f'there is no column "{shorten(column)}" in {table_name}'
+            problems.add(message, "", f"Choose another for {role}")
         elif column in role_of_column:
             message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
             problems.add(message, "", "Choose two columns")

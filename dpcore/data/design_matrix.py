@@ -87,28 +87,24 @@ class Design:
     positive: str = ""
 
 
-def read_levels(column: str, text: str) -> Feature:
+def read_levels(column: str, levels_text: str) -> Feature:
     """Read a list of levels, one per line with the reference first, as a categorical feature.
 
     Raises:
         InvalidInput: Fewer than two levels, too many, or a repeated one.
     """
-    level_names = [line.strip() for line in text.splitlines() if line.strip()]
+    level_names = [line.strip() for line in levels_text.splitlines() if line.strip()]
     location = f"the levels of column {shorten(column)}"
     with Problems() as problems:
         if len(level_names) < 2:
             problems.add("at least two are needed, the reference level and another", location)
         if len(level_names) > MAX_LEVELS:
             problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", location)
-        if repeated_names := sorted(
-            shorten(level_name) for level_name, count in Counter(level_names).items() if count > 1
-        ):
+        counts_by_name = Counter(level_names).items()
+        if repeated_names := sorted(shorten(name) for name, count in counts_by_name if count > 1):
             further_text = and_more(len(repeated_names) - 3)
-            problems.add(
-                f"{', '.join(repeated_names[:3])}{further_text} stands twice",
-                location,
-                "Write each level once",
-            )
+            message = f"{', '.join(repeated_names[:3])}{further_text} stands twice"
+            problems.add(message, location, "Write each level once")
     return Feature(column, FeatureKind.CATEGORIES, level_names[0], tuple(level_names[1:]))
 
 
@@ -116,9 +112,8 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
     """Return the distinct cells of a column, the most frequent first; blank ones do not count."""
     cells = table.frame[column]
     level_counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
-    return tuple(
-        sorted((str(level) for level in level_counts.index), key=lambda level: (-level_counts[level], level))
-    )
+    level_names = [str(level) for level in level_counts.index]
+    return tuple(sorted(level_names, key=lambda level: (-level_counts[level], level)))
 
 
 def is_numeric(table: Table, column: str) -> bool:
@@ -131,25 +126,23 @@ def is_numeric(table: Table, column: str) -> bool:
     )
 
 
-def guess_design(table: Table, classes: bool = False) -> Design:
+def guess_design(table: Table, allows_words: bool = False) -> Design:
     """Guess a design: user and label by name, and all other usable columns as features.
 
     Args:
         table: A table with at least one column.
-        classes: True if the label may be a column of words.
+        allows_words: True if the label may be a column of words.
     """
     roles = guess_roles(table)
     user_column = roles.user or table.columns[0]
     other_columns = [column for column in table.columns if column != user_column]
     numeric_columns = [column for column in other_columns if is_numeric(table, column)]
-    label_column = (
-        roles.value
-        if roles.value in other_columns
-        else (numeric_columns or other_columns or [user_column])[-1]
-    )
+    label_column = (numeric_columns or other_columns or [user_column])[-1]
+    if roles.value in other_columns:
+        label_column = roles.value
     label_columns = [
         column
-        for column in (other_columns if classes else numeric_columns)
+        for column in (other_columns if allows_words else numeric_columns)
         if column.strip().casefold() in LABEL_NAMES
     ]
     label_column = label_columns[0] if label_columns else label_column
@@ -163,7 +156,7 @@ def guess_design(table: Table, classes: bool = False) -> Design:
 def guess_features(
     table: Table,
     columns: Sequence[str],
-    categories: Mapping[str, Feature] | None = None,
+    features_by_column: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
 ) -> tuple[Feature, ...]:
     """Guess how columns enter the model: as numbers if they are, else as categories; leave out useless ones.
@@ -171,13 +164,13 @@ def guess_features(
     Args:
         table: The table.
         columns: Some of its columns.
-        categories: Columns that are known to be categories.
+        features_by_column: Columns that are known to be categories.
         keeps_all: True to keep columns of one level or of very many; they are left out otherwise.
     """
     features = []
     for column in columns:
-        if categories and column in categories:
-            features.append(categories[column])
+        if features_by_column and column in features_by_column:
+            features.append(features_by_column[column])
         elif is_numeric(table, column):
             features.append(Feature(column))
         elif 2 <= len(level_names := list_levels(table, column)) <= MAX_LEVELS // 2 or keeps_all:
@@ -195,9 +188,9 @@ class _Reading:
     is_missing_by_column: dict[str, BoolArray] = field(default_factory=dict)
     decimal_marks: dict[str, str] = field(default_factory=dict)
 
-    def describe_lines(self, is_bad: BoolArray) -> str:
+    def describe_lines(self, bad_mask: BoolArray) -> str:
         """Return the lines of the first three bad rows, and how many more there are, as text."""
-        bad_rows = np.flatnonzero(is_bad)
+        bad_rows = np.flatnonzero(bad_mask)
         line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
         further_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
         return f"line{'s' if bad_rows.size > 1 else ''} {line_numbers}{further_text}"
@@ -210,21 +203,17 @@ class _Reading:
         self.decimal_marks[column] = marks.decimal_mark
         self.problems.extend([marks.problem] if marks.problem is not None else [])
         # Cells that say inf, or have digits and are not finite, such as 1e999.
-        infinite_mask, odd_rows = (
-            column_numbers.is_not_finite.copy(),
-            np.flatnonzero(column_numbers.is_not_finite),
-        )
+        infinite_mask = column_numbers.is_not_finite.copy()
+        odd_rows = np.flatnonzero(infinite_mask)
         odd_cells = self.table.frame[column].iloc[odd_rows]
         infinite_mask[odd_rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in odd_cells]
-        self.is_missing_by_column[column] = column_numbers.is_blank | (
-            column_numbers.is_not_finite & ~infinite_mask
-        )
+        missing_word_mask = column_numbers.is_not_finite & ~infinite_mask
+        self.is_missing_by_column[column] = column_numbers.is_blank | missing_word_mask
         messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
         for bad_mask, message in zip((column_numbers.is_text, infinite_mask), messages, strict=True):
             if bad_mask.any():
-                self.problems.add(
-                    message, f"{self.describe_lines(bad_mask)}, column {shorten(column)}", remedy
-                )
+                location = f"{self.describe_lines(bad_mask)}, column {shorten(column)}"
+                self.problems.add(message, location, remedy)
         return column_numbers.values
 
     def read_labels(self, design: Design) -> FloatArray:
@@ -292,9 +281,7 @@ def build_dataset(
     user_codes = np.asarray(pd.factorize(user_cells.iloc[complete_rows])[0], dtype=np.int64)
     if check is not None:
         check(features, user_codes, feature_names)
-    filled_columns = tuple(
-        column for column in reading.is_missing_by_column if column not in reading.decimal_marks
-    )
+    filled_columns = tuple(name for name in reading.is_missing_by_column if name not in reading.decimal_marks)
     layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=filled_columns)
     source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
@@ -332,9 +319,8 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
         for column, missing_mask in reading.is_missing_by_column.items()
         if missing_mask.any()
     }
-    left_out_mask = np.any(
-        [np.zeros(len(reading.table.frame), dtype=bool), *masks_by_column.values()], axis=0
-    )
+    no_rows_mask = np.zeros(len(reading.table.frame), dtype=bool)
+    left_out_mask = np.any([no_rows_mask, *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
         line_texts = [
@@ -342,9 +328,8 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
             for column, missing_mask in list(masks_by_column.items())[:10]
         ]
         num_left_out, lines_text = int(left_out_mask.sum()), "; ".join(line_texts)
-        rows_text = wording.counted(
-            num_left_out, "row with a missing value was", "rows with missing values were"
-        )
+        noun_forms = "row with a missing value was", "rows with missing values were"
+        rows_text = wording.counted(num_left_out, *noun_forms)
         reading.notes.append(f"{rows_text} left out ({lines_text}).")
     if not complete_rows.size:
         worst_column = max(masks_by_column, key=lambda column: int(masks_by_column[column].sum()))
@@ -352,11 +337,11 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
     return complete_rows
 
 
-def _encode_one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
+def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) -> tuple[FloatArray, list[str]]:
     """Return a column of 0 and 1 for each level but the reference, in these rows, and the names of these columns."""
     import pandas as pd
 
-    cells = reading.table.frame[feature.column].iloc[rows]
+    cells = reading.table.frame[feature.column].iloc[kept_rows]
     if feature.levels:  # The levels are public, so no check may depend on the cells.
         indicators = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
         return indicators, [f"{feature.column}: {level}" for level in feature.levels]
@@ -366,17 +351,14 @@ def _encode_one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tupl
     if num_levels < 2:
         reading.problems.add("only one level is left", location, "Leave it out")
     elif num_levels > MAX_LEVELS:
-        reading.problems.add(
-            f"{num_levels:,} levels; at most {MAX_LEVELS} are handled", location, "Group its levels"
-        )
+        message = f"{num_levels:,} levels; at most {MAX_LEVELS} are handled"
+        reading.problems.add(message, location, "Group its levels")
     reference_level = feature.reference or str(cells.mode().iloc[0])
     if reference_level not in level_names:
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
-        return np.zeros((rows.size, 1)), [feature.column]
-    indicator_codes = [
-        level_code for level_code, level_name in enumerate(level_names) if level_name != reference_level
-    ]
+        return np.zeros((kept_rows.size, 1)), [feature.column]
+    indicator_codes = [code for code, name in enumerate(level_names) if name != reference_level]
     indicators = (level_codes[:, None] == np.array(indicator_codes)).astype(np.float64)
     return indicators, [f"{feature.column}: {level_names[level_code]}" for level_code in indicator_codes]
 

@@ -103,9 +103,9 @@ _COLUMNS_BY_LIST = {
 _CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in Contribution}
 
 
-def has_schema(beginning: bytes) -> bool:
+def has_schema(first_bytes: bytes) -> bool:
     """Return True if a file states in its first bytes that it is such a distribution."""
-    stripped_bytes = beginning[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    stripped_bytes = first_bytes[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     return stripped_bytes.startswith(b"{") and b'"sweetspot/pair-distribution/' in stripped_bytes
 
 
@@ -193,9 +193,7 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
         contribution = members["counted"].choose(_CONTRIBUTIONS_BY_NAME)
         if "label" in members:
             members["label"].get_text(500)
-        columns_by_list = {
-            heading: _read_lists(members[heading], names) for heading, names in _COLUMNS_BY_LIST.items()
-        }
+        columns_by_list = {key: _read_lists(members[key], names) for key, names in _COLUMNS_BY_LIST.items()}
     document.problems.raise_if_any()
     user_columns, pair_columns, total_columns = (
         columns_by_list[heading] or {} for heading in _COLUMNS_BY_LIST
@@ -222,9 +220,9 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
     )  # fmt: skip
 
 
-def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
+def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
     """Read lists of integers of at least 1 under each name, all of one length; None with problems otherwise."""
-    members = value.get_members(names)
+    members = node.get_members(names)
     if members is None:
         return None
     arrays_by_name: dict[str, IntArray] = {}
@@ -243,7 +241,7 @@ def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray]
     if len(arrays_by_name) < len(names):
         return None
     if len({array.size for array in arrays_by_name.values()}) > 1:
-        value.refuse(f"{', '.join(names)} must have the same length")
+        node.refuse(f"{', '.join(names)} must have the same length")
         return None
     return arrays_by_name
 
@@ -264,9 +262,8 @@ def _check_agreement(
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
     num_pairs = sum(pairs["pairs"].tolist())
     pairs_by_width: Counter[int] = Counter()
-    for num_user_groups, num_pairs_there in zip(
-        pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True
-    ):
+    pairs_by_groups = zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True)
+    for num_user_groups, num_pairs_there in pairs_by_groups:
         pairs_by_width[num_user_groups] += num_pairs_there
     num_paired_users = sum(
         num_pairs_there // num_user_groups for num_user_groups, num_pairs_there in pairs_by_width.items()
@@ -305,6 +302,6 @@ def _check_agreement(
             document.refuse(message)
 
 
-def _compute_product(first: IntArray, second: IntArray) -> int:
+def _compute_product(first_factors: IntArray, second_factors: IntArray) -> int:
     """Compute the inner product as an integer of any size."""
-    return sum(a * b for a, b in zip(first.tolist(), second.tolist(), strict=True))
+    return sum(a * b for a, b in zip(first_factors.tolist(), second_factors.tolist(), strict=True))

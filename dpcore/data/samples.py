@@ -68,7 +68,7 @@ class Generator(ABC):
                 wrong_names += [name] if len(problems.entries) > num_problems else []
             self._check_together(problems, wrong_names)
 
-    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:  # noqa: B027
+    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:  # noqa: B027
         """Add problems of several parameters together, unless one of them is wrong by itself."""
 
     @abstractmethod
@@ -79,9 +79,8 @@ class Generator(ABC):
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
         fields_by_name = declared_fields(type(self)).items()
-        setting_texts = [
-            f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in fields_by_name
-        ]
+        values_by_label = {field.label: getattr(self, name) for name, field in fields_by_name}
+        setting_texts = [f"{label}: {wording.entered(value)}" for label, value in values_by_label.items()]
         return f"Generated: {self.title} ({', '.join(setting_texts)})."
 
 
@@ -159,9 +158,8 @@ class PowerLawParticipation(Generator):
 
     def histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
-        row_users = np.random.default_rng(int(self.seed)).zipf(
-            1.0 + float(self.alpha), size=int(self.num_rows)
-        )
+        generator = np.random.default_rng(int(self.seed))
+        row_users = generator.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
         return ContributionHistogram.from_counts(_count_numbers(row_users)[1])
 
 
@@ -193,14 +191,14 @@ class LogNormalSizes(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:
         """Add a problem if sizes would exceed `MAX_SIZE` or there would be too many distinct ones."""
-        if "log_mean" in wrong or "log_sigma" in wrong:
+        if "log_mean" in wrong_names or "log_sigma" in wrong_names:
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
             message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
             problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
-        elif not wrong and (num_sizes := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+        elif not wrong_names and (num_sizes := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
             message = f"about {wording.number(num_sizes)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
             problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
@@ -256,9 +254,9 @@ class TwoGroups(Generator):
     heavy_users: int = public.number(1_000, "Heavy users", (1, MAX_USERS), name="heavy_users")
     heavy_rows: int = public.number(1_000, "Rows of a heavy user", (1, MAX_SIZE), name="heavy_rows")
 
-    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:
         """Add a problem if heavy users do not have more rows than light ones."""
-        are_valid = "light_rows" not in wrong and "heavy_rows" not in wrong
+        are_valid = "light_rows" not in wrong_names and "heavy_rows" not in wrong_names
         if are_valid and self.heavy_rows <= self.light_rows:
             rows_text = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
             problems.add(f"heavy_rows must be above light_rows; got {rows_text}")
@@ -269,12 +267,12 @@ class TwoGroups(Generator):
         return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users)
 
 
-def _count_numbers(numbers: IntArray) -> tuple[IntArray, IntArray]:
+def _count_numbers(integers: IntArray) -> tuple[IntArray, IntArray]:
     """Return the distinct numbers among integers of at least 0, and the count of each."""
-    small_mask = numbers < _MAX_COUNTED_NUMBER
-    small_counts = np.bincount(numbers[small_mask])
+    small_mask = integers < _MAX_COUNTED_NUMBER
+    small_counts = np.bincount(integers[small_mask])
     small_numbers = np.flatnonzero(small_counts)
-    large_numbers, large_counts = np.unique(numbers[~small_mask], return_counts=True)
+    large_numbers, large_counts = np.unique(integers[~small_mask], return_counts=True)
     return np.r_[small_numbers, large_numbers], np.r_[small_counts[small_numbers], large_counts]
 
 
@@ -428,7 +426,7 @@ class RegressionRows:
     users: IntArray
 
 
-def build_sizes(num_users: int, num_rows: int, largest: int) -> IntArray:
+def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).
 
     Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
@@ -437,17 +435,17 @@ def build_sizes(num_users: int, num_rows: int, largest: int) -> IntArray:
     low_exponent, high_exponent = 0.0, 1000.0
     for _ in range(60):
         exponent = (low_exponent + high_exponent) / 2.0
-        num_rows_there = np.rint(1.0 + (largest - 1) * shares**exponent).sum()
+        num_rows_there = np.rint(1.0 + (max_size - 1) * shares**exponent).sum()
         low_exponent, high_exponent = (
             (exponent, high_exponent) if num_rows_there > num_rows else (low_exponent, exponent)
         )
-    sizes = np.rint(1.0 + (largest - 1) * shares**high_exponent).astype(np.int64)
+    sizes = np.rint(1.0 + (max_size - 1) * shares**high_exponent).astype(np.int64)
     sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
     return sizes
 
 
 def simulate_drugs(
-    seed: int, num_users: int = 502, num_rows: int = 3107, largest: int = 63
+    seed: int, num_users: int = 502, num_rows: int = 3107, max_size: int = 63
 ) -> RegressionRows:
     """Simulate reviews with the sizes of *drugs*: two rated properties, and a rating from 1 to 10 as the label.
 
@@ -456,7 +454,7 @@ def simulate_drugs(
     Source of the sizes: Epasto et al. 2020, section 6.
     """
     rng = np.random.default_rng((seed, 1))
-    row_users = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, largest))
+    row_users = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, max_size))
     effect_levels = rng.choice(5, row_users.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
     harm_levels = rng.choice(5, row_users.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
     labels = np.clip(
@@ -464,9 +462,8 @@ def simulate_drugs(
         1.0,
         10.0,
     )
-    features = np.column_stack(
-        [levels == level for levels in (effect_levels, harm_levels) for level in range(1, 5)]
-    )
+    level_arrays = effect_levels, harm_levels
+    features = np.column_stack([levels == level for levels in level_arrays for level in range(1, 5)])
     return RegressionRows(features.astype(np.float64), labels, row_users)
 
 

@@ -53,43 +53,38 @@ class SavedDataset:
     room: int
 
 
-def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
+def to_json(dataset: Dataset, max_bytes: int = ROOM) -> SavedDataset:
     """Convert the dataset to JSON, smaller facets first, while there is room.
 
     Args:
         dataset: The data.
-        room: Largest number of bytes of its arrays.
+        max_bytes: Largest number of bytes of its arrays.
     """
     histogram = dataset.histogram
-    room -= 16 * histogram.sizes.size
-    if room < 0 or histogram.sizes.size > MAX_SIZES:
-        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), room)
+    max_bytes -= 16 * histogram.sizes.size
+    if max_bytes < 0 or histogram.sizes.size > MAX_SIZES:
+        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), max_bytes)
     facets_by_name: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
     left_out_texts = []
     filled_facets = [(name, facet) for name, facet in facets_by_name.items() if facet is not None]
     for name, facet in sorted(filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])):
         num_bytes = _count_bytes(facet)
-        if num_bytes <= room and _is_readable(facet):
-            room -= num_bytes
+        if num_bytes <= max_bytes and _is_readable(facet):
+            max_bytes -= num_bytes
         else:
             facets_by_name[name] = None
             left_out_texts.append(f"{dataset.name}: the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)")
-    notes = (
-        *dataset.notes,
-        *(f"Left out of the session file: {left_out_text}." for left_out_text in left_out_texts),
-    )
+    left_out_notes = (f"Left out of the session file: {text}." for text in left_out_texts)
+    notes = (*dataset.notes, *left_out_notes)
     # Names of tasks are left out, as they are contents of rows, not counts.
     saved_dataset = replace(dataset, notes=notes, task_names=(), **facets_by_name)
-    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_texts), room)
+    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_texts), max_bytes)
 
 
 def _count_bytes(facet: Any) -> int:
     """Return the number of bytes of the arrays of a facet."""
-    return sum(
-        field_value.nbytes
-        for f in fields(facet)
-        if isinstance(field_value := getattr(facet, f.name), np.ndarray)
-    )
+    field_values = [getattr(facet, field.name) for field in fields(facet)]
+    return sum(value.nbytes for value in field_values if isinstance(value, np.ndarray))
 
 
 def _is_readable(facet: Any) -> bool:
@@ -140,15 +135,11 @@ def _read_mechanism(node: JsonValue) -> str | None:
     return mechanism_text
 
 
-def _read_integers(node: JsonValue, largest: int = MAX_SIZE) -> IntArray | None:
+def _read_integers(node: JsonValue, max_integer: int = MAX_SIZE) -> IntArray | None:
     """Read an array of integers from 0 to the largest; None, with a problem, if it is no array."""
     integers = node.get_array("int64")
-    if (
-        integers is not None
-        and integers.size
-        and not 0 <= int(integers.min()) <= int(integers.max()) <= largest
-    ):
-        node.refuse(f"these must be whole numbers from 0 to {largest:,}")
+    if integers is not None and integers.size and not 0 <= integers.min() <= integers.max() <= max_integer:
+        node.refuse(f"these must be whole numbers from 0 to {max_integer:,}")
     return integers
 
 
@@ -200,11 +191,9 @@ FACT_READERS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
 
 def build_facts(node: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
     """Build the facts of a release from members that were read; None if there are problems, which are recorded."""
-    return (
-        None
-        if members is None
-        else node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
-    )
+    if members is None:
+        return None
+    return node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
 
 
 def from_json(node: JsonValue) -> Dataset | None:
@@ -254,27 +243,27 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
     return node.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
 
 
-def compute_seal(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
+def compute_seal(account: str, dataset_digest: str, design_json: Mapping[str, Any] | None) -> str:
     """Compute the seal of account, data and design, which detects an account of other data."""
-    return hashlib.sha256(json.dumps([account, digest, design]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([account, dataset_digest, design_json]).encode()).hexdigest()
 
 
 def table_to_json(
-    content: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
+    dataset_json: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
 ) -> dict[str, Any]:
     """Convert a table that belongs to one page to a JSON object.
 
     Args:
-        content: The data, from `dpcore.data.saved_dataset.to_json`.
+        dataset_json: The data, from `dpcore.data.saved_dataset.to_json`.
         account: Privacy account of the rows.
         design: Roles of its columns.
         settings: Entries of the user about its columns, by session key.
     """
     saved_design = CODEC.write(design)
     return {
-        "content": content,
+        "content": dataset_json,
         "account": account,
         "design": saved_design,
         "entered": dict(settings),
-        "seal": compute_seal(account, content["digest"], saved_design),
+        "seal": compute_seal(account, dataset_json["digest"], saved_design),
     }

@@ -80,11 +80,8 @@ class FileLayout:
     def by_name(cls, name: str) -> FileLayout:
         """Build the usual layout of a file of this name, which has not been read yet."""
         name_ending = "." + name.lower().rpartition(".")[2]
-        return cls(
-            name,
-            _KINDS_BY_ENDING.get(name_ending, FileKind.TEXT),
-            "\t" if name_ending in (".tsv", ".tab") else ",",
-        )
+        separator = "\t" if name_ending in (".tsv", ".tab") else ","
+        return cls(name, _KINDS_BY_ENDING.get(name_ending, FileKind.TEXT), separator)
 
 
 @dataclass(frozen=True)
@@ -183,11 +180,8 @@ def build_table(
     with Problems() as problems:
         names = check_names(list(header), header_line, problems, notes)
         if not len(cells):
-            problems.add(
-                "there are no rows",
-                f"line {header_line}" if header_line else "",
-                "Add one for each contribution",
-            )
+            location = f"line {header_line}" if header_line else ""
+            problems.add("there are no rows", location, "Add one for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)
@@ -232,16 +226,13 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
     with Problems() as problems:
         for other_name, other_columns in other_files:
             differences: list[str] = []
-            for verb, these, those in (
-                ("lacks", first_columns, other_columns),
-                ("has", other_columns, first_columns),
-            ):
+            columns_by_verb = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
+            for verb, these, those in columns_by_verb:
                 extra_columns = [column for column in these if column not in those]
                 # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
                 if extra_columns and any(map(is_header_word, these)):
-                    differences.append(
-                        f"{verb} column {shorten(extra_columns[0])}{and_more(len(extra_columns) - 1)}"
-                    )
+                    further_text = and_more(len(extra_columns) - 1)
+                    differences.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
             if not differences and set(first_columns) != set(other_columns):
                 differences = ["begins with other cells, which may be no names"]
             if differences:
@@ -250,29 +241,29 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
 
 
 def drop_blank_rows(
-    frame: pd.DataFrame, starts: IntArray, notes: list[str], lines: Sequence[int] = ()
+    frame: pd.DataFrame, row_lines: IntArray, notes: list[str], further_blank_lines: Sequence[int] = ()
 ) -> tuple[pd.DataFrame, IntArray]:
     """Drop blank rows and return the others with their lines; in one column a blank row is a missing cell.
 
     Args:
         frame: The cells.
-        starts: The line of each row.
+        row_lines: The line of each row.
         notes: List to which a note on blank rows is added.
-        lines: Blank lines that are not rows of the frame.
+        further_blank_lines: Blank lines that are not rows of the frame.
     """
     blank_mask = np.full(len(frame), frame.shape[1] > 1)
     for index in range(frame.shape[1] if blank_mask.any() else 0):
         blank_mask &= (frame.iloc[:, index] == "").to_numpy(bool)
     if blank_mask.all():
-        raise refuse("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
-    if blank_lines := sorted([*starts[blank_mask].tolist(), *lines]):
+        raise refuse(
+            "all rows under the header are blank", f"line {row_lines[0]:,}", "Choose a file with rows"
+        )
+    if blank_lines := sorted([*row_lines[blank_mask].tolist(), *further_blank_lines]):
         rows_text = wording.counted(len(blank_lines), "blank row was", "blank rows were")
         notes.append(f"{rows_text} left out (first: line {blank_lines[0]:,}).")
-    return (
-        (frame[~blank_mask].reset_index(drop=True), starts[~blank_mask])
-        if blank_mask.any()
-        else (frame, starts)
-    )
+    if not blank_mask.any():
+        return frame, row_lines
+    return frame[~blank_mask].reset_index(drop=True), row_lines[~blank_mask]
 
 
 _PLAIN_PATTERN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
@@ -293,35 +284,35 @@ def _write_group_pattern(mark: str) -> str:
     return rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}"
 
 
-def _write_pattern(point: str) -> str:
-    """Return the pattern of numbers with ``point`` as decimal mark and the other mark between thousands."""
-    group_pattern = "," if point == "." else r"\."
-    mark_pattern = r"\." if point == "." else ","
+def _write_pattern(decimal_mark: str) -> str:
+    """Return the pattern of numbers with ``decimal_mark`` as decimal mark and the other mark between thousands."""
+    group_pattern = "," if decimal_mark == "." else r"\."
+    mark_pattern = r"\." if decimal_mark == "." else ","
     integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group_pattern}[0-9]{{3}})+)"
     return rf"[+-]?(?:{integer_part}(?:{mark_pattern}[0-9]*)?|{mark_pattern}[0-9]+){_EXPONENT_PATTERN}"
 
 
-def _match_sql(cells: str, pattern: str) -> str:
+def _match_sql(cells_sql: str, pattern: str) -> str:
     """Return the SQL condition that cells match a pattern completely."""
-    return f"regexp_full_match({cells}, '{pattern.replace(chr(39), chr(39) * 2)}')"
+    return f"regexp_full_match({cells_sql}, '{pattern.replace(chr(39), chr(39) * 2)}')"
 
 
-def _cast_sql(cells: str) -> str:
+def _cast_sql(cells_sql: str) -> str:
     """Return the SQL of cells as float64; numbers beyond it, of either sign, become infinity, and text null."""
-    number_sql = f"TRY_CAST({cells} AS DOUBLE)"
+    number_sql = f"TRY_CAST({cells_sql} AS DOUBLE)"
     return f"CASE WHEN isinf({number_sql}) THEN 'inf'::DOUBLE ELSE {number_sql} END"
 
 
-def _remove_spaces_sql(cells: str) -> str:
+def _remove_spaces_sql(cells_sql: str) -> str:
     """Return the SQL of cells with an ordinary minus sign, and without blanks and the like between thousands."""
-    text_sql, spaces = f"replace({cells}, '\u2212', '-')", _SPACES.replace("'", "''")
+    text_sql, spaces = f"replace({cells_sql}, '\u2212', '-')", _SPACES.replace("'", "''")
     is_spaced_sql = _match_sql(text_sql, _SPACED_PATTERN)
     return f"(CASE WHEN {is_spaced_sql} THEN translate({text_sql}, '{spaces}', '') ELSE {text_sql} END)"
 
 
-def _write_number_sql(cells: str, point: str) -> str:
-    """Return the SQL of cells with a decimal point, converted from the decimal mark ``point`` and without the other."""
-    return f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
+def _write_number_sql(cells_sql: str, decimal_mark: str) -> str:
+    """Return the SQL of cells with a point for this decimal mark, and without the other mark, which parts thousands."""
+    return f"replace(replace({cells_sql}, '{',' if decimal_mark == '.' else '.'}', ''), ',', '.')"
 
 
 @dataclass(frozen=True)
@@ -342,7 +333,7 @@ class Marks:
 
 
 def settle_marks(
-    cells: str,
+    cells_sql: str,
     check_masks: MaskCheck,
     find_place: Callable[[str], str],
     column: str,
@@ -356,26 +347,23 @@ def settle_marks(
     are decimal points, with a note, except in files with semicolons and in integer columns, where they are refused.
 
     Args:
-        cells: SQL of the column, text without blanks around it; blank cells are empty or null.
+        cells_sql: SQL of the column, text without blanks around it; blank cells are empty or null.
         check_masks: Function that tells which masks are true in any row.
         find_place: Function that returns the first location where a mask is true; called only for messages.
         column: Name, for messages.
         delimiter: Delimiter of the file; empty if there is none.
         is_integer: True if the column must have integers.
     """
-    group_sql = _match_sql(cells, _write_group_pattern("."))
-    odd_sql = f"({cells} <> '' AND NOT {_match_sql(cells, _PLAIN_PATTERN)}) OR {group_sql}"
+    group_sql = _match_sql(cells_sql, _write_group_pattern("."))
+    odd_sql = f"({cells_sql} <> '' AND NOT {_match_sql(cells_sql, _PLAIN_PATTERN)}) OR {group_sql}"
     if not check_masks({"odd": odd_sql})["odd"]:  # Plain numbers need two patterns instead of eight.
-        return Marks(f"CASE WHEN {cells} <> '' THEN {_cast_sql(cells)} END")
-    cells = _remove_spaces_sql(cells)
-    match_sqls = {mark: _match_sql(cells, _write_pattern(mark)) for mark in ".,"}
-    group_sqls = {mark: _match_sql(cells, _write_group_pattern(mark)) for mark in ".,"}
-    only_sqls = {
-        mark: f"({match_sqls[mark]} AND NOT {match_sqls[other_mark]})" for mark, other_mark in (".,", ",.")
-    }
-    exists = check_masks(
-        {f"only{m}": only_sqls[m] for m in ".,"} | {f"group{m}": group_sqls[m] for m in ".,"}
-    )
+        return Marks(f"CASE WHEN {cells_sql} <> '' THEN {_cast_sql(cells_sql)} END")
+    cells_sql = _remove_spaces_sql(cells_sql)
+    match_sqls = {mark: _match_sql(cells_sql, _write_pattern(mark)) for mark in ".,"}
+    group_sqls = {mark: _match_sql(cells_sql, _write_group_pattern(mark)) for mark in ".,"}
+    only_sqls = {mark: f"({match_sqls[mark]} AND NOT {match_sqls[other]})" for mark, other in (".,", ",.")}
+    masks = {f"only{mark}": only_sqls[mark] for mark in ".,"}
+    exists = check_masks(masks | {f"group{mark}": group_sqls[mark] for mark in ".,"})
 
     def find_location(mark: str) -> str:
         """Return the location of the first cell that needs this decimal mark or may have it."""
@@ -383,22 +371,22 @@ def settle_marks(
 
     decimal_mark, problem, note_text = _decide_mark(exists, find_location, column, delimiter, is_integer)
     sql = (
-        f"CASE WHEN {cells} = '' THEN NULL WHEN {match_sqls[decimal_mark]} THEN "
-        f"{_cast_sql(_write_number_sql(cells, decimal_mark))} "
-        f"WHEN {_match_sql(cells, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
-        f"WHEN {cells} IS NOT NULL THEN '-inf'::DOUBLE END"
+        f"CASE WHEN {cells_sql} = '' THEN NULL WHEN {match_sqls[decimal_mark]} THEN "
+        f"{_cast_sql(_write_number_sql(cells_sql, decimal_mark))} "
+        f"WHEN {_match_sql(cells_sql, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
+        f"WHEN {cells_sql} IS NOT NULL THEN '-inf'::DOUBLE END"
     )
     return Marks(sql, problem, note_text, decimal_mark)
 
 
-def read_cell_sql(cell: str, first_mark: str) -> str:
+def read_cell_sql(cell_sql: str, first_mark: str) -> str:
     """Return the SQL of a cell as a number, read independently of other cells; null if it is not a number.
 
     Args:
-        cell: SQL of the cell, text without blanks around it.
+        cell_sql: SQL of the cell, text without blanks around it.
         first_mark: Decimal mark for ambiguous cells such as 1,234.
     """
-    text_sql = _remove_spaces_sql(cell)
+    text_sql = _remove_spaces_sql(cell_sql)
     reading_sqls = [
         f"WHEN {_match_sql(text_sql, _write_pattern(decimal_mark))} "
         f"THEN TRY_CAST({_write_number_sql(text_sql, decimal_mark)} AS DOUBLE)"
@@ -424,11 +412,8 @@ def _decide_mark(
     if is_thousands or is_decimal:
         place_text = "before decimals" if is_decimal else "between thousands"
         decimal_mark = mark if is_decimal else "."
-        return (
-            decimal_mark,
-            None,
-            f"Column {shorten(column)}: numbers like {example_text} have their mark {place_text}.",
-        )
+        note_text = f"Column {shorten(column)}: numbers like {example_text} have their mark {place_text}."
+        return decimal_mark, None, note_text
     message = f"numbers like {example_text} can be read with decimals or with thousands"
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
 

@@ -32,19 +32,19 @@ from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Valu
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
 
-def _read_numbers(values: object, name: str, problems: Problems) -> FloatArray:
+def _read_numbers(values: object, argument_name: str, problems: Problems) -> FloatArray:
     """Read a one-dimensional array of finite numbers; with a problem, which is added, return no entries."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        problems.add(f"{name} must be numbers")
+        problems.add(f"{argument_name} must be numbers")
         return np.zeros(0)
     if numbers.ndim != 1 or numbers.size == 0:
-        problems.add(f"{name} must be one-dimensional and not empty; got shape {numbers.shape}")
+        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
         return np.zeros(0)
     if (bad_mask := ~np.isfinite(numbers)).any():
         index = int(np.argmax(bad_mask))
-        problems.add(f"{name} must be finite numbers; entry {index + 1} is {numbers[index]!s}")
+        problems.add(f"{argument_name} must be finite numbers; entry {index + 1} is {numbers[index]!s}")
         return np.zeros(0)
     return numbers
 
@@ -112,9 +112,8 @@ class Amounts(ByDigest):
         if isinstance(totals, Totals) and totals.users is not None:
             return cls.from_table(totals.totals, totals.users)
         with Problems() as problems:
-            totals_per_user = _read_numbers(
-                totals.totals if isinstance(totals, Totals) else totals, "totals", problems
-            )
+            totals = totals.totals if isinstance(totals, Totals) else totals
+            totals_per_user = _read_numbers(totals, "totals", problems)
         values, users = np.unique(totals_per_user, return_counts=True)
         return cls(values, users)
 
@@ -201,11 +200,11 @@ class Amounts(ByDigest):
         # The last index whose suffix contains at least `rank` users.
         return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
 
-    def quantile(self, share: float) -> float:
-        """Return the smallest total such that at least ``share`` (in [0, 1]) of the users have at most that much."""
+    def quantile(self, user_share: float) -> float:
+        """Return the smallest total such that at least this share (in [0, 1]) of the users have at most that much."""
         users_up_to = self._users_from[0] - self._users_from[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
-        num_users = share * self._users_from[0] * (1.0 - 1e-12)
+        num_users = user_share * self._users_from[0] * (1.0 - 1e-12)
         return float(self.values[min(int(np.searchsorted(users_up_to, num_users)), self.values.size - 1)])
 
 
@@ -323,17 +322,12 @@ def build_dummy_dataset(
             Values(np.repeat(np.arange(3), sizes), np.ones(6), value_column),
             Totals(sizes, value_column),
         )
-        sum_fields = {
-            "sums": sizes,
-            "sums_of_squares": sizes,
-            "value_column": value_column,
-            "value_range": (1.0, 1.0),
-        }
+        sum_fields = {"sums": sizes, "sums_of_squares": sizes, "value_column": value_column}
+        sum_fields["value_range"] = (1.0, 1.0)
     if group_columns:
         pair_codes = np.arange(3), np.zeros(3, dtype=np.int64)
-        pairs = Pairs(
-            *pair_codes, 1, group_columns[0], rows=sizes, further_columns=group_columns[1:], **sum_fields
-        )
+        group_column, further_columns = group_columns[0], group_columns[1:]
+        pairs = Pairs(*pair_codes, 1, group_column, rows=sizes, further_columns=further_columns, **sum_fields)
     name, layout = ("", None) if amounts is None else (amounts.name, amounts.layout)
     return Dataset(
         name or "data", "A made-up table.", disclosure, histogram, columns["user"], contribution, values, totals_facet,

@@ -145,15 +145,8 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         Curve(NOISE, bounds, noise_shares, STYLES[NOISE]),
     ]
     if best_choice.max_total > 0:
-        items.append(
-            Mark(
-                "Sweet spot",
-                best_choice.max_total,
-                best_choice.absolute_error / num_rows,
-                Style.SMOOTH,
-                "star",
-            )
-        )
+        best_error = best_choice.absolute_error / num_rows
+        items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.SMOOTH, "star"))
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)
@@ -203,21 +196,18 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     )  # fmt: skip
     if best_choice.max_total == 0:
         return answer
-    rows_text, error_share = (
-        wording.counted(best_choice.max_total, "row"),
-        best_choice.absolute_error / num_rows,
-    )
+    rows_text = wording.counted(best_choice.max_total, "row")
+    error_share = best_choice.absolute_error / num_rows
     low_text, high_text = map(wording.number, solution.near_optimal_range)
-    near_optimal_text = (
-        f"{low_text} to {high_text} rows, within 5{wording.PERCENT}." if low_text != high_text else ""
-    )
+    near_optimal_text = ""
+    if low_text != high_text:
+        near_optimal_text = f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
     bound_unit, bound_key = "rows per user", "max_contributions"
     bound_number = Number(
         "Sweet spot", rows_text, "per user", value=best_choice.max_total, unit=bound_unit, key=bound_key
     )
-    error_number = Number(
-        "Error", wording.percent(error_share), "of a count", value=error_share, unit="share of a count"
-    )
+    percent_text = wording.percent(error_share)
+    error_number = Number("Error", percent_text, "of a count", value=error_share, unit="share of a count")
     share_by_part = {BIAS: best_choice.bias / num_rows, NOISE: best_choice.mean_noise / num_rows}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
@@ -237,9 +227,7 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
             wording.percent(float(error_rows) / solution.num_rows)
             for error_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
         )
-        rows_text, parts_text = (
-            wording.counted(parameters.bound, "row"),
-            f"bias {bias_text}, noise {noise_text}",
-        )
+        rows_text = wording.counted(parameters.bound, "row")
+        parts_text = f"bias {bias_text}, noise {noise_text}"
         sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts_text}.")
     return " ".join(sentences)

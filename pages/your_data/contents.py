@@ -61,26 +61,29 @@ def show_generators() -> None:
         fields.show_problems(problems)
 
 
-def _build_field_key(name: str, field_name: str) -> str:
+def _build_field_key(generator_key: str, field_name: str) -> str:
     """Return the session key of a field of a generator."""
-    return f"{QUESTION.key('generator_field_')}{name}_{field_name}"
+    return f"{QUESTION.key('generator_field_')}{generator_key}_{field_name}"
 
 
-def _generate(name: str) -> None:
+def _generate(generator_key: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
-    session_state, generator_type = st.session_state, samples.GENERATORS[name]
+    session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
     labels_by_field = {
         field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()
     }
-    if any(_build_field_key(name, field_name) not in session_state for field_name in labels_by_field):
+    if any(
+        _build_field_key(generator_key, field_name) not in session_state for field_name in labels_by_field
+    ):
         return  # A late press: the page shows another generator by now.
     values_by_field = {
-        field_name: session_state[_build_field_key(name, field_name)] for field_name in labels_by_field
+        field_name: session_state[_build_field_key(generator_key, field_name)]
+        for field_name in labels_by_field
     }
     generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
     if generator is not None:
         try:
-            origin = session.Origin(name, to_fields(generator))
+            origin = session.Origin(generator_key, to_fields(generator))
             session.use(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
             input_problems += error.problems
@@ -119,9 +122,9 @@ def show_recipes(roles: Roles | None) -> None:
 
 
 @cache.cached(max_entries=4)
-def _write_recipe(engine: str, roles: Roles, table: str) -> tuple[str, str, str]:
+def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, str, str]:
     """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
-    return counting.write_recipe(counting.ENGINES[engine], roles, table)
+    return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
 
 
 ENTRY = uploads.Uploader(QUESTION, "session_")

@@ -35,9 +35,9 @@ WAIT_SECONDS = 3.0
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
-def _build_key(name: str) -> str:
+def _build_key(entry_name: str) -> str:
     """Return the session key of an entry of the upload."""
-    return QUESTION.key(f"upload_{name}")
+    return QUESTION.key(f"upload_{entry_name}")
 
 
 def _role_key(role: str) -> str:
@@ -321,13 +321,13 @@ def _choose_roles(source: counting.Source) -> Roles:
     return roles
 
 
-def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Any:
+def _choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
     """Draw the choice whether data are public, and return it."""
-    if st.session_state.get(_build_key("public")) not in options:
+    if st.session_state.get(_build_key("public")) not in disclosures:
         st.session_state[_build_key("public")] = Disclosure.PRIVATE
-    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in options}
+    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
     return fields.radio(
-        label, texts_by_disclosure, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS
+        question_text, texts_by_disclosure, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS
     )
 
 
@@ -364,10 +364,10 @@ def _show_event_choices(source: counting.Source) -> None:
 
 
 def _show_further_columns(
-    name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
+    entry_name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
 ) -> None:
     """Draw the choice of further columns among those that have no role yet."""
-    key, options = _build_key(name), [column for column in columns if column not in used_columns]
+    key, options = _build_key(entry_name), [column for column in columns if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
         st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
@@ -454,12 +454,12 @@ def _use_finished_jobs() -> None:
             st.session_state[_build_key("stopped")] = _CUT_OFF
 
 
-def _use_counted(result: counting.CountResult) -> None:
+def _use_counted(count_result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
-    if result.dataset is None:
-        st.session_state[_build_key("stopped")] = result.summary
+    if count_result.dataset is None:
+        st.session_state[_build_key("stopped")] = count_result.summary
     else:
-        _use_dataset(result.dataset)
+        _use_dataset(count_result.dataset)
 
 
 def _use_dataset(dataset: Dataset) -> None:

@@ -141,7 +141,9 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if best_cap is None else [float(best_cap.cap)]
     caps = np.unique(
-        np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
+        np.clip(
+            np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps)), 1, largest_size
+        )
     )
     sampling_parts, privacy_parts = regimes.split_bound(
         histogram, caps, solution.parameters.build_collaboration()

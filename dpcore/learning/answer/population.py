@@ -60,7 +60,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     sample_problem = parameters.population(parameters.population_rows)
     limit_problem = parameters.population(None)
     best_cap = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best_cap.fraction,))
+    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra_points=(best_cap.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, prefix, average_prefix in (
         (sample_problem, "", "expected_"),
@@ -95,7 +95,7 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     tau_0 = log_spaced(
         *FRACTIONS,
         240,
-        extra=jump_fractions[(FRACTIONS[0] < jump_fractions) & (jump_fractions < 1.0)].tolist(),
+        extra_points=jump_fractions[(FRACTIONS[0] < jump_fractions) & (jump_fractions < 1.0)].tolist(),
     )
     return {
         "tau_0": tau_0,
