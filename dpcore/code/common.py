@@ -405,12 +405,8 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "of_values": choice.quantity in OF_VALUES,
         "groups_are_written": choice.quantity in PER_GROUP and not choice.is_of_public_data,
         "layout": table_layout,
-        "kinds": [file_layout.kind.name for file_layout in table_layout.files],
-        "spaced": [
-            file_layout
-            for file_layout in table_layout.files
-            if file_layout.separator in SPACED or file_layout.names
-        ],
+        "kinds": [file.kind.name for file in table_layout.files],
+        "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
         "private": is_private,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
         "marks": bool(choice.number_columns if is_private else decimal_marks),
@@ -458,12 +454,7 @@ def write(choice: Choice) -> Code:
         for name, level_names in training.category_levels
     )
     template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
-    body_text = render_program(
-        template_name,
-        choice,
-        training=training,
-        numbers=f"{{{numbers_literal}}}",
-        levels=f"{{{levels_literal}}}",
-    )
+    literals = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
+    body_text = render_program(template_name, choice, training=training, **literals)
     requirements_text = add_readers(NEEDS, choice)
     return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body_text, requirements_text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dpcore.code.choice import PER_GROUP, Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
@@ -104,14 +105,9 @@ def find_release_noise(
         return None
     is_ratio = count_aggregates(choice) == 2
     is_split = is_ratio and program in SPLITS_MEANS
-    noise = noise or find_noise(
-        program,
-        choice.noise,
-        choice.epsilon,
-        choice.delta,
-        of_counts=has_whole_numbers(choice),
-        num_aggregates=count_aggregates(choice),
-    )
+    count_options: dict[str, Any] = {"of_counts": has_whole_numbers(choice)}
+    count_options["num_aggregates"] = count_aggregates(choice)
+    noise = noise or find_noise(program, choice.noise, choice.epsilon, choice.delta, **count_options)
     sensitivity = compute_sensitivity(choice, noise.kind)
     if not is_split:
         half_width = noise.interval_half_width(COVERAGE, sensitivity)

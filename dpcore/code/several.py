@@ -27,15 +27,7 @@ from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
 
 NUM_PARTS = 2**20
-QUANTITIES = (
-    Quantity.COUNT,
-    Quantity.SUM,
-    Quantity.MEAN,
-    Quantity.QUANTILE,
-    Quantity.GROUP_COUNTS,
-    Quantity.GROUP_ROWS,
-    Quantity.GROUP_SUMS,
-)
+QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, Quantity.QUANTILE, *PER_GROUP[:-1])
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
 
 
@@ -303,10 +295,8 @@ def _list_common_differences(several: Several, adds_up_rho: bool = True) -> list
         sentences.append(common.PUBLIC_GROUPS)
     if Quantity.MEAN in several.quantities:
         sentences.append(common.AT_LEAST_ONE)
-    shares_sentence = (
-        "Shares of the budget come from where the bounds come from, and say as much about the data."
-    )
-    sentences.append(shares_sentence)
+    source_text = "come from where the bounds come from, and say as much about the data"
+    sentences.append(f"Shares of the budget {source_text}.")
     return sentences
 
 

@@ -107,10 +107,8 @@ def _describe_bounds(choice: Choice) -> list[str]:
             "guarantee rests on contribution_bounds_per_group, which clamps the result."
         ]
     if quantity is Quantity.MEAN:
-        average_sentence = (
-            "AVG is not used: in BigQuery it averages users' averages, which is another quantity."
-        )
-        return [_SAMPLED, average_sentence]
+        average_text = "in BigQuery it averages users' averages, which is another quantity"
+        return [_SAMPLED, f"AVG is not used: {average_text}."]
     if quantity is Quantity.COUNT:
         return [
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "

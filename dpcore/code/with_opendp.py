@@ -11,6 +11,7 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
@@ -60,13 +61,8 @@ def is_tidy(choice: Choice) -> bool:
         and file_layout.encoding in ("utf-8", "ascii")
         and len(file_layout.separator) == 1
     )
-    is_bare = not (
-        file_layout.skip
-        or file_layout.packing
-        or file_layout.names
-        or table_layout.missing_is_a_user
-        or other_layouts
-    )
+    is_cut = file_layout.skip or file_layout.packing or file_layout.names
+    is_bare = not (is_cut or table_layout.missing_is_a_user or other_layouts)
     has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
@@ -125,11 +121,9 @@ _REFUSALS = {
 
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
-    return common.render_program(
-        "with_opendp.py",
-        choice,
-        tidy=is_tidy(choice),
-        noise=find_release_noise(choice, Program.OPENDP),
-        candidates=CANDIDATES,
-        public_rows=common.PUBLIC_ROWS,
-    )
+    template_values: dict[str, Any] = {
+        "tidy": is_tidy(choice),
+        "noise": find_release_noise(choice, Program.OPENDP),
+    }
+    template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}
+    return common.render_program("with_opendp.py", choice, **template_values)

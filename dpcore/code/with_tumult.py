@@ -70,10 +70,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        drawing_text = (
-            "draws by the exponential mechanism, from the intervals between values within the range"
-        )
-        differences.append(f"Tumult {drawing_text}.")
+        intervals_text = "from the intervals between values within the range"
+        differences.append(f"Tumult draws by the exponential mechanism, {intervals_text}.")
     if quantity is Quantity.MODEL:
         differences.append(
             "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "

@@ -151,11 +151,8 @@ def minimise(
     log_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        falling_parts, rising_parts = (
-            intervals.split_at_right.falling_at_least,
-            intervals.split_at_left.rising,
-        )
-        lower_bounds = _largest_objective(falling_parts + rising_parts)
+        rising_parts = intervals.split_at_left.rising
+        lower_bounds = _largest_objective(intervals.split_at_right.falling_at_least + rising_parts)
         # Two roots and not the root of a product, which could overflow.
         midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
         if is_integer:
@@ -228,9 +225,8 @@ def move_to_kink(
         return minimum
     left_end, right_end = max(best_point / KINK_FACTOR, low), min(best_point * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
-        points = log_spaced(
-            left_end, right_end, KINK_POINTS, extra_points=(best_point, *kinks_around(best_point))
-        )
+        extra_points = best_point, *kinks_around(best_point)
+        points = log_spaced(left_end, right_end, KINK_POINTS, extra_points)
         split_at_points = compute_split(points)
         num_evaluations += points.size
         values = split_at_points.values

@@ -105,9 +105,8 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
         code_frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
         # Our own line says more than that of the library, or of Python's import, where the error arose.
         code_frames = [frame for frame in code_frames if _is_own_file(frame.filename)] or code_frames
-        line_text = (
-            f", {Path(code_frames[-1].filename).name} line {code_frames[-1].lineno}" if code_frames else ""
-        )
+        last_frame = code_frames[-1] if code_frames else None
+        line_text = f", {Path(last_frame.filename).name} line {last_frame.lineno}" if last_frame else ""
         message = f"an error that nobody foresaw ended this ({type(error).__name__}{line_text})"
         remedy = "Try again; if it comes back, please report these words"
     return (InputProblem(message, "", remedy),)

@@ -404,9 +404,8 @@ def list_unused(
 
     def get_choice(name: str) -> Any:
         """Return the value of a choice, its default if it does not apply."""
-        return (
-            values_by_name[name] if applies(declarations[name].only_with, get_choice) else get_default(name)
-        )
+        does_apply = applies(declarations[name].only_with, get_choice)
+        return values_by_name[name] if does_apply else get_default(name)
 
     return [name for name in values_by_name if not applies(declarations[name].only_with, get_choice)]
 

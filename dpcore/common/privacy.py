@@ -102,12 +102,8 @@ class ReleaseFacts:
         if label_match is None or label_match[3] not in neighbours_by_name:
             return None
         try:
-            return cls(
-                float(label_match[1]),
-                float(label_match[2] or 0.0),
-                neighbours_by_name[label_match[3]],
-                label_match[4],
-            )
+            neighbours = neighbours_by_name[label_match[3]]
+            return cls(float(label_match[1]), float(label_match[2] or 0.0), neighbours, label_match[4])
         except ValueError:  # Two points in a number, or an epsilon of 0.
             return None
 

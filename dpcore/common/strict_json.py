@@ -353,16 +353,13 @@ class Codec:
 
     def write_fields(self, value: Any) -> dict[str, Any]:
         """Return the JSON of each field by name, without those that are empty and may be missing."""
-        values_with_defaults = {f.name: (getattr(value, f.name), f.default) for f in fields(value) if f.init}
-        return {
-            name: self.write(field_value)
-            for name, (field_value, default_value) in values_with_defaults.items()
-            if not (
-                isinstance(field_value, str | tuple | None)
-                and not field_value
-                and field_value == default_value
-            )
-        }
+        members: dict[str, Any] = {}
+        for f in fields(value):
+            field_value = getattr(value, f.name)
+            is_empty = isinstance(field_value, str | tuple | None) and not field_value
+            if f.init and not (is_empty and field_value == f.default):
+                members[f.name] = self.write(field_value)
+        return members
 
     def read(self, node: JsonValue, value_type: Any) -> Any:
         """Return a value of a type; None, with a problem, if the JSON holds no such value."""

@@ -382,9 +382,8 @@ def find_interval_within(
             if is_integer:
                 probe_points = np.unique(np.floor(probe_points))
                 # Probes run outward; `np.unique` has put them in ascending order.
-                probe_points = probe_points[probe_points != inner_point][
-                    :: 1 if outer_point > inner_point else -1
-                ]
+                direction = 1 if outer_point > inner_point else -1
+                probe_points = probe_points[probe_points != inner_point][::direction]
             if not probe_points.size:
                 return inner_point
             # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe

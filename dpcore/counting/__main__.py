@@ -16,6 +16,7 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
@@ -117,22 +118,16 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE
-    progress = _print_progress if sys.stderr.isatty() else None
-    if (
-        len(command_options.source) == 1
-        and is_address(command_options.source[0])
-        and not os.path.exists(command_options.source[0])
-    ):
+    counting_options: dict[str, Any] = {"counts_copies": command_options.copies}
+    counting_options["progress"] = _print_progress if sys.stderr.isatty() else None
+    first_source, *further_sources = command_options.source
+    if not further_sources and is_address(first_source) and not os.path.exists(first_source):
         if not command_options.table:
             raise refuse("an engine needs --table, the name of the table to count")
-        table = open_table(connect(command_options.source[0]), command_options.table)
+        table = open_table(connect(first_source), command_options.table)
         max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
-        table_options = {
-            "counts_copies": command_options.copies,
-            "max_pairs": max_pairs,
-            "progress": progress,
-        }
-        return count_table(table, roles, disclosure, name=command_options.table, **table_options)
+        table_options = {"name": command_options.table, "max_pairs": max_pairs, **counting_options}
+        return count_table(table, roles, disclosure, **table_options)
     if command_options.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
     if command_options.table:
@@ -147,14 +142,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
         source = source.with_names(command_options.names.split(","))
     memory_limit = _parse_bytes(command_options.memory)
     roles = prefer_pair_roles(source.roles, roles)
-    return count(
-        source,
-        roles,
-        disclosure,
-        memory_limit=memory_limit,
-        counts_copies=command_options.copies,
-        progress=progress,
-    )
+    return count(source, roles, disclosure, memory_limit=memory_limit, **counting_options)
 
 
 def refuse_to_overwrite(source_paths: list[str], option_name: str, output_path: Path | None) -> None:

@@ -87,9 +87,8 @@ def count_pairs(
         if cells_by_column[role_columns[0]].size > MAX_PAIRS:
             num_pairs = cells_by_column[role_columns[0]].size
             problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
-    user_codes, group_codes = (
-        np.unique(cells_by_column[name], return_inverse=True)[1] for name in role_columns[:2]
-    )
+    cells_of_codes = [cells_by_column[name] for name in role_columns[:2]]
+    user_codes, group_codes = (np.unique(cells, return_inverse=True)[1] for cells in cells_of_codes)
     pair_order = np.lexsort((group_codes, user_codes))
     user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]
     pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
@@ -168,10 +167,8 @@ def to_dataset(
     if isinstance(data, Dataset):
         _refuse_missing_facets(data, needs)
         return data
-    columns_by_argument = {"value": value, "group": group}
-    missing_arguments = [
-        name for name in columns_by_argument if name in needs and not columns_by_argument[name]
-    ]
+    arguments = {"value": value, "group": group}
+    missing_arguments = [name for name, columns in arguments.items() if name in needs and not columns]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
     with Problems() as problems:
@@ -193,14 +190,9 @@ def to_dataset(
             else:
                 source = files.open_files(file_paths)
             if source is not None:
+                role_columns = user_columns, value, group_columns
                 roles = _choose_roles(
-                    source,
-                    user_columns,
-                    value,
-                    group_columns,
-                    contribution,
-                    missing_arguments,
-                    problems.entries,
+                    source, *role_columns, contribution, missing_arguments, problems.entries
                 )
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.

@@ -279,15 +279,8 @@ class Duck:
         """
         import ibis
 
-        columns_sql = ", ".join(
-            [
-                "*",
-                *(
-                    f"{column_sql} AS {column_name}"
-                    for column_name, column_sql in (further_columns or {}).items()
-                ),
-            ]
-        )
+        added_sqls = [f"{sql} AS {column}" for column, sql in (further_columns or {}).items()]
+        columns_sql = ", ".join(["*", *added_sqls])
         select_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {condition_sql}"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select_sql}")
         schema = {**rows.schema(), **dict.fromkeys(further_columns or {}, "int64")}

@@ -59,9 +59,8 @@ def list_task_names(duck: Duck, task_codes: Table) -> tuple[str, ...]:
     """Return the name of each task, in the order of codes."""
     max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(task_codes)
     cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
-    name_rows = duck.fetch_rows(
-        f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(task_codes)}) ORDER BY code"
-    )
+    names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(task_codes)}) ORDER BY code"
+    name_rows = duck.fetch_rows(names_sql)
     return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in name_rows)
 
 

@@ -134,9 +134,8 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
     table_columns = list_table_columns(table)
     # A table of pairs is recognised by all its columns, and needs its rows.
     is_pairs = tuple(table_columns) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
-    selected_columns = [
-        name for name in table_columns if name in named_columns or not named_columns or is_pairs
-    ]
+    takes_all = is_pairs or not named_columns
+    selected_columns = [name for name in table_columns if takes_all or name in named_columns]
     with Problems() as problems:
         column_names.refuse_missing(problems, table_columns, named_columns)
         refuse_repeated_names(problems, table_columns, selected_columns)
@@ -239,9 +238,7 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
     named_columns = [*users, *([] if label is None else [label]), *features]
     has_role_columns = bool(users and features) and label is not None
     has_named_columns = has_role_columns and set(named_columns) <= set(table_columns)
-    selected_columns = [
-        column for column in table_columns if column in named_columns or not has_named_columns
-    ]
+    selected_columns = [name for name in table_columns if name in named_columns or not has_named_columns]
     with Problems() as problems:
         refuse_repeated_names(problems, table_columns, selected_columns)
     is_frame = isinstance(data, pd.DataFrame)

@@ -339,7 +339,7 @@ def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") ->
 
 @_cache_expressions
 def code_values(rows: Table, users: Table, tasks: Table | None, order_column: str = "") -> Table:
-    """Select ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows; users and tasks as codes (`number_cells`).
+    """Select ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows, with codes of `number_cells`.
 
     Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
     """
@@ -354,9 +354,9 @@ def code_values(rows: Table, users: Table, tasks: Table | None, order_column: st
             "value": coded_rows["value"],
             "task": _shrink_codes(coded_rows["number"]),
         }
-    return coded_rows.select(
-        **selected_columns, **({"order": coded_rows[order_column]} if order_column else {})
-    )
+    if order_column:
+        selected_columns["order"] = coded_rows[order_column]
+    return coded_rows.select(**selected_columns)
 
 
 def _shrink_codes(column: Any) -> Value:

@@ -350,16 +350,8 @@ class Reduction:
         coded_columns = dict(self.run_query(coded_rows))
         user_codes, values = coded_columns.pop("user"), coded_columns.pop("value")
         # Rows of a pair of user and task are adjacent, so that its values can be clamped later.
-        row_order = np.lexsort(
-            [
-                *(
-                    coded_columns.pop(key_column)
-                    for key_column in ("order", "task")
-                    if key_column in coded_columns
-                ),
-                user_codes,
-            ]
-        )
+        key_columns = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
+        row_order = np.lexsort([*key_columns, user_codes])
         values = read_only(values[row_order])
         user_codes = convert_to_integers(user_codes[row_order])
         del row_order

@@ -143,10 +143,9 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
             if index % 10_000 == 0:
                 check_stop(should_stop)
             last_line = csv_reader.line_num
-    places = lines_by_reason.items()
     return [
-        RejectedLines(reason, counts_by_reason[reason], [n for n, _ in its], its[0][1])
-        for reason, its in places
+        RejectedLines(reason, counts_by_reason[reason], [n for n, _ in first_lines], first_lines[0][1])
+        for reason, first_lines in lines_by_reason.items()
     ]
 
 

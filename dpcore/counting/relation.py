@@ -171,9 +171,8 @@ def _write_rows_sql(
     condition_sql = ""
     if relation.is_text and missing_users is MissingUsers.ONE_USER and len(relation.columns) > 1:
         # A blank line names no user, but it is not a row either.
-        cell_sqls = [
-            f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(relation.columns))
-        ]
+        columns_range = range(len(relation.columns))
+        cell_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in columns_range]
         filled_sql = " OR ".join(cell_sqls)
         condition_sql = f" WHERE {filled_sql}"
     return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"
@@ -338,12 +337,8 @@ def strip_padded(column: Any) -> Any:
 
 
 _TIME_KINDS_BY_TYPE = {
-    "interval": "durations",
-    "month_day_nano_interval": "durations",
-    "duration": "durations",
-    "date": "dates",
-    "time": "times of day",
-    "timestamp": "points in time",
+    **dict.fromkeys(("interval", "month_day_nano_interval", "duration"), "durations"),
+    **{"date": "dates", "time": "times of day", "timestamp": "points in time"},
 }
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
 

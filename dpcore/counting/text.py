@@ -109,15 +109,9 @@ def read_table(content: bytes, name: str) -> Table:
         name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
         skip=num_skipped + (not has_header), names=() if has_header else tuple(names),
     )  # fmt: skip
+    file_layouts, header_line = (file_layout,), num_skipped + 1
     return Table(
-        frame,
-        name,
-        encoding,
-        delimiter,
-        first_lines,
-        tuple(notes),
-        num_skipped + 1,
-        layouts=(file_layout,),
+        frame, name, encoding, delimiter, first_lines, tuple(notes), header_line, layouts=file_layouts
     )
 
 
@@ -229,14 +223,8 @@ def _sniff_delimiter(sample_text: str) -> str:
             best_delimiter, best_score = delimiter, delimiter_score
     if best_score[0]:
         return best_delimiter
-    return next(
-        (
-            other_delimiter
-            for other_delimiter in _OTHER_DELIMITERS
-            if _has_equal_records(sample_text, other_delimiter)
-        ),
-        best_delimiter,
-    )
+    fitting_delimiters = (mark for mark in _OTHER_DELIMITERS if _has_equal_records(sample_text, mark))
+    return next(fitting_delimiters, best_delimiter)
 
 
 def _has_equal_records(sample_text: str, delimiter: str) -> bool:

@@ -108,14 +108,8 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
 def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     byte_lines = start.content.split(b"\n")
-    num_skipped = next(
-        (
-            index
-            for index, byte_line in enumerate(byte_lines)
-            if byte_line.strip() and not byte_line.startswith(b"#")
-        ),
-        0,
-    )
+    is_comment = [not line.strip() or line.startswith(b"#") for line in byte_lines]
+    num_skipped = is_comment.index(False) if False in is_comment else 0
     header_bytes = byte_lines[num_skipped].rstrip(b"\r")
     delimiter_byte = max((b",", b";", b"\t", b"|"), key=header_bytes.count)
     head = read_table(

@@ -119,13 +119,8 @@ def count_titles(frame: pd.DataFrame) -> int:
         if not all(cells) or any(map(looks_like_data, cells)) or 2 * num_header_words < len(cells):
             return 0
         rows_below = frame.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
-        return (
-            0
-            if any(
-                (rows_below.iloc[:, column_index] == cell).any() for column_index, cell in enumerate(cells)
-            )
-            else index
-        )
+        is_repeated = any((rows_below.iloc[:, position] == cell).any() for position, cell in enumerate(cells))
+        return 0 if is_repeated else index
     return 0
 
 

@@ -268,12 +268,8 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_only_numbers, table))
     other_columns = [column for column in other_columns if column != value_column]
-    return Roles(
-        TableKind.EVENTS,
-        user=user_column,
-        value=value_column,
-        task=_find_named_column(other_columns, _TASKS_IN_ORDER),
-    )
+    task_column = _find_named_column(other_columns, _TASKS_IN_ORDER)
+    return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 
 def _find_named_column(

@@ -74,14 +74,8 @@ def build_pairs(
     first_rows, rows_per_pair = row_order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
     num_without_group = int(group_mask.size - group_mask.sum())
     codes_of_pairs = row_users[first_rows], row_groups[first_rows]
-    return Pairs(
-        *codes_of_pairs,
-        num_groups,
-        column,
-        rows=rows_per_pair,
-        rows_without_group=num_without_group,
-        **sum_fields,
-    )
+    sum_fields["rows_without_group"] = num_without_group
+    return Pairs(*codes_of_pairs, num_groups, column, rows=rows_per_pair, **sum_fields)
 
 
 SCHEMA = "sweetspot/pair-distribution/1"
@@ -195,9 +189,7 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
             members["label"].get_text(500)
         columns_by_list = {key: _read_lists(members[key], names) for key, names in _COLUMNS_BY_LIST.items()}
     document.problems.raise_if_any()
-    user_columns, pair_columns, total_columns = (
-        columns_by_list[heading] or {} for heading in _COLUMNS_BY_LIST
-    )
+    user_columns, pair_columns, total_columns = (columns_by_list[key] or {} for key in _COLUMNS_BY_LIST)
     assert contribution is not None
     _check_agreement(user_columns, pair_columns, total_columns, contribution, document)
     document.problems.raise_if_any()

@@ -202,20 +202,17 @@ def from_json(node: JsonValue) -> Dataset | None:
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
     """
     needed_readers, optional_readers = CODEC.list_readers(Dataset)
+    all_readers = needed_readers | optional_readers
+    facet_readers = {name: optional_readers[name] for name in _FACETS}
     members = node.read_members(
         {
-            **{
-                name: (needed_readers | optional_readers)[name]
-                for name in ("name", "disclosure", "contribution")
-            },
+            **{name: all_readers[name] for name in ("name", "disclosure", "contribution")},
             "source": read_text(SENTENCE),
             "privacy_unit": read_texts(NOTES, NAME),
             "notes": read_texts(NOTES, SENTENCE + NAME),
             "digest": read_text(64),
             "histogram": _read_histogram,
-            "facets": lambda facets_by_name: facets_by_name.read_members(
-                {}, {name: optional_readers[name] for name in _FACETS}
-            ),
+            "facets": lambda facets_node: facets_node.read_members({}, facet_readers),
         },
         {name: optional_readers[name] for name in ("release", "layout")},
     )

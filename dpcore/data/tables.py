@@ -255,9 +255,8 @@ def drop_blank_rows(
     for index in range(frame.shape[1] if blank_mask.any() else 0):
         blank_mask &= (frame.iloc[:, index] == "").to_numpy(bool)
     if blank_mask.all():
-        raise refuse(
-            "all rows under the header are blank", f"line {row_lines[0]:,}", "Choose a file with rows"
-        )
+        location = f"line {row_lines[0]:,}"
+        raise refuse("all rows under the header are blank", location, "Choose a file with rows")
     if blank_lines := sorted([*row_lines[blank_mask].tolist(), *further_blank_lines]):
         rows_text = wording.counted(len(blank_lines), "blank row was", "blank rows were")
         notes.append(f"{rows_text} left out (first: line {blank_lines[0]:,}).")

@@ -318,10 +318,8 @@ def build_dummy_dataset(
     totals_facet = Totals.of_contributions(histogram)
     sum_fields: dict[str, Any] = {}
     if value_column is not None:
-        values, totals_facet = (
-            Values(np.repeat(np.arange(3), sizes), np.ones(6), value_column),
-            Totals(sizes, value_column),
-        )
+        values = Values(np.repeat(np.arange(3), sizes), np.ones(6), value_column)
+        totals_facet = Totals(sizes, value_column)
         sum_fields = {"sums": sizes, "sums_of_squares": sizes, "value_column": value_column}
         sum_fields["value_range"] = (1.0, 1.0)
     if group_columns:

@@ -47,9 +47,8 @@ def _load_sample() -> None:
 
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
-    titles_by_key = {
-        generator_key: generator.title for generator_key, generator in samples.GENERATORS.items()
-    }
+    generators = samples.GENERATORS.items()
+    titles_by_key = {generator_key: generator.title for generator_key, generator in generators}
     generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.key("generator"))
     with st.grid(4):
         for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
@@ -69,17 +68,12 @@ def _build_field_key(generator_key: str, field_name: str) -> str:
 def _generate(generator_key: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
     session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
-    labels_by_field = {
-        field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()
-    }
-    if any(
-        _build_field_key(generator_key, field_name) not in session_state for field_name in labels_by_field
-    ):
+    declarations = declared_fields(generator_type).items()
+    labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declarations}
+    session_keys = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
+    if any(session_key not in session_state for session_key in session_keys.values()):
         return  # A late press: the page shows another generator by now.
-    values_by_field = {
-        field_name: session_state[_build_field_key(generator_key, field_name)]
-        for field_name in labels_by_field
-    }
+    values_by_field = {field_name: session_state[key] for field_name, key in session_keys.items()}
     generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
     if generator is not None:
         try:
@@ -113,9 +107,8 @@ def show_recipes(roles: Roles | None) -> None:
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
         command_tab.code(shell_code, language="bash", wrap_lines=True)
         install_command = f"pip install 'ibis-framework[{engine.key}]'"
-        command_tab.caption(
-            f"Run it in the folder of Sweet Spot, after {install_command}. Upload histogram.csv here."
-        )
+        folder_text = f"Run it in the folder of Sweet Spot, after {install_command}."
+        command_tab.caption(f"{folder_text} Upload histogram.csv here.")
         python_tab.code(python_code, language="python")
         sql_tab.code(sql_code, language="sql")
         sql_tab.caption("Columns are taken for text, and the value for a number.")
@@ -154,10 +147,8 @@ def _open_file(files: list[UploadedFile]) -> None:
     try:
         content_or_problems = session_file.read_file(files[0].getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
-        content_or_problems = (
-            InputProblem(f"the file {files[0].name} was not opened"),
-            *describe_error(error),
-        )
+        file_problem = InputProblem(f"the file {files[0].name} was not opened")
+        content_or_problems = file_problem, *describe_error(error)
     else:
         session_file.apply_content(content_or_problems.content)
     st.session_state[QUESTION.key("session_opened")] = content_or_problems
@@ -167,9 +158,8 @@ def _open_file(files: list[UploadedFile]) -> None:
 def _show_opened_session(file_content: session_file.FileContent) -> None:
     """Show when the opened session was saved, what its file left out, and settings that were refused."""
     in_use_text = f"In use: {plain(session.dataset().name)}."
-    st.success(
-        f"The session of {plain(file_content.saved_at_text)} is open. {in_use_text}", icon=":material/check:"
-    )
+    saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
+    st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
     if file_content.left_out:
         lines_text = "\n".join(f"- {plain(left_out_text, 400)}" for left_out_text in file_content.left_out)
         st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")

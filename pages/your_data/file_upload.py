@@ -110,18 +110,11 @@ def _show_uploader() -> None:
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            label_text, example_path = (
-                "Or the path of a file on this computer, of any size",
-                "/home/me/events.parquet",
-            )
+            label_text = "Or the path of a file on this computer, of any size"
+            example_path = "/home/me/events.parquet"
             help_text = "It is not copied. Put a semicolon between several paths."
-            st.text_input(
-                label_text,
-                key=_build_key("path"),
-                placeholder=example_path,
-                help=help_text,
-                persist_state="session",
-            )
+            path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
+            st.text_input(label_text, key=_build_key("path"), persist_state="session", **path_options)
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
 
@@ -204,9 +197,8 @@ def _use_opened_files() -> None:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        session_state[_build_key("stopped")] = (
-            _CUT_OFF if job.was_cut_off else "Stopped; the data in use stay as they were."
-        )
+        stopped_text = "Stopped; the data in use stay as they were."
+        session_state[_build_key("stopped")] = _CUT_OFF if job.was_cut_off else stopped_text
         return
     source, roles = job.result
     if source.is_complete:
@@ -215,9 +207,8 @@ def _use_opened_files() -> None:
     _propose(roles if known_file is None else known_file.roles)
     stated_release = _find_stated_release(source, roles)
     session_state[_build_key("table")], session_state[_build_key("copies")] = source, False
-    session_state[_build_key("public")] = (
-        Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
-    )
+    disclosure = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    session_state[_build_key("public")] = disclosure
     session_state[_build_key("names")] = ", ".join(source.columns)
 
 
@@ -270,10 +261,8 @@ def _propose(roles: Roles) -> None:
     state = st.session_state
     for role in ROLE_LABELS:
         state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
-    state[_build_key("further")], state[_build_key("further_task")] = (
-        list(roles.further_user),
-        list(roles.further_task),
-    )
+    state[_build_key("further")] = list(roles.further_user)
+    state[_build_key("further_task")] = list(roles.further_task)
     state[_build_key("kind")], state[_build_key("contribution")] = roles.kind, roles.contribution
     state[_build_key("missing")] = roles.missing_users
 
@@ -326,9 +315,8 @@ def _choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) ->
     if st.session_state.get(_build_key("public")) not in disclosures:
         st.session_state[_build_key("public")] = Disclosure.PRIVATE
     texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
-    return fields.radio(
-        question_text, texts_by_disclosure, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS
-    )
+    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": PUBLIC_FOLLOWS}
+    return fields.radio(question_text, texts_by_disclosure, _build_key("public"), **radio_options)
 
 
 def _rename() -> None:
@@ -385,9 +373,8 @@ def _read_roles(table_kind: TableKind) -> Roles:
         if columns_by_role["task"] is not None:
             columns_by_role["further_task"] = tuple(state.get(_build_key("further_task"), ()))
         columns_by_role["contribution"] = state.get(_build_key("contribution"), Contribution.ROWS)
-    return Roles(
-        table_kind, missing_users=state.get(_build_key("missing"), MissingUsers.LEAVE_OUT), **columns_by_role
-    )
+    missing_users = state.get(_build_key("missing"), MissingUsers.LEAVE_OUT)
+    return Roles(table_kind, missing_users=missing_users, **columns_by_role)
 
 
 def _choose_distribution(dataset: Dataset) -> None:
@@ -415,9 +402,8 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     stated_release = _find_stated_release(source, roles)
     provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
     remembered_disclosure = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
-    own_tables.add_files(
-        [own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)]
-    )
+    known_file = own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)
+    own_tables.add_files([known_file])
     st.session_state[_build_key("stopped")] = ""
     if not source.is_complete:
         counts_copies = bool(st.session_state.get(_build_key("copies")))

@@ -32,9 +32,8 @@ def body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
-        source_name = fields.choice(
-            "Where from", {name: name for name in SOURCES}, QUESTION.key("data_source")
-        )
+        source_names = {name: name for name in SOURCES}
+        source_name = fields.choice("Where from", source_names, QUESTION.key("data_source"))
     with slots.line if source_name == "Sample" else slots.notes:
         SOURCES[source_name]()
     dataset = session.dataset()
