@@ -108,8 +108,8 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
 def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     byte_lines = start.content.split(b"\n")
-    is_comment = [not line.strip() or line.startswith(b"#") for line in byte_lines]
-    num_skipped = is_comment.index(False) if False in is_comment else 0
+    comment_flags = [not line.strip() or line.startswith(b"#") for line in byte_lines]
+    num_skipped = comment_flags.index(False) if False in comment_flags else 0
     header_bytes = byte_lines[num_skipped].rstrip(b"\r")
     delimiter_byte = max((b",", b";", b"\t", b"|"), key=header_bytes.count)
     head = read_table(
