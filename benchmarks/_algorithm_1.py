@@ -52,17 +52,17 @@ class AuditInstance:
 
     @property
     def steps(self) -> int:
-        """T = (mn)², as in the paper's analysis."""
+        """Return T = (mn)², as in the paper's analysis."""
         return (self.owners * self.records) ** 2
 
     @property
     def personal_diameter(self) -> float:
-        """D_X."""
+        """Return D_X."""
         return self.reach * self.records
 
     @property
     def step_size(self) -> float:
-        """η that minimises the paper's bound R²/(ηT) + ηL²T (1/(mn) + ℓ log(1/δ)/(εmn)²), ℓ = 1."""
+        """Return the η that minimises the paper's bound R²/(ηT) + ηL²T (1/(mn) + ℓ log(1/δ)/(εmn)²), ℓ = 1."""
         total = self.owners * self.records
         spread = 1.0 / total + math.log(1.0 / self.delta) / (self.epsilon * total) ** 2
         return math.hypot(math.sqrt(self.owners) * self.personal_diameter, 1.0) / (
@@ -71,23 +71,24 @@ class AuditInstance:
 
 
 @functools.cache
-def accounted_noise(instance: AuditInstance) -> float:
-    """Standard deviation, in units of L, of the least noise that RDP accounting accepts for line 2 of algorithm 1.
+def find_accounted_noise(instance: AuditInstance) -> float:
+    """Return the standard deviation, in units of L, of the least noise that RDP accepts for line 2 of algorithm 1.
 
     It takes one record of mn in each of T steps, replace-one, with a gradient that moves by at most 2L.
     """
     total = instance.owners * instance.records
 
-    def spent(multiplier: float) -> float:
+    def compute_epsilon(multiplier: float) -> float:
+        """Return ε of all steps at a noise multiplier."""
         return compute_one_record_epsilon(multiplier, total, instance.steps, instance.delta)
 
     # Where steps are many, a record's share of them acts like one release of its own.
     guess = math.sqrt(instance.steps) / total * compute_gaussian_sigma(instance.epsilon, instance.delta)
     # A record that is replaced moves the gradient by up to 2 L.
-    return 2.0 * find_least_noise(spent, instance.epsilon, max(guess, 1.0), 1e-3)
+    return 2.0 * find_least_noise(compute_epsilon, instance.epsilon, max(guess, 1.0), 1e-3)
 
 
-def shared_outputs(
+def simulate_shared_outputs(
     instance: AuditInstance,
     noise: float,
     runs: int,
@@ -95,7 +96,7 @@ def shared_outputs(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """The averaged shared output of algorithm 1, with the record and with its neighbour.
+    """Simulate the averaged shared output of algorithm 1, with the record and with its neighbour.
 
     Args:
         instance: The example.
@@ -118,15 +119,15 @@ def shared_outputs(
         if should_stop():
             return None
         block = min(_BLOCK, instance.steps - start)
-        drawn = rng.random((block, 2 * runs))
+        uniforms = rng.random((block, 2 * runs))
         # One record of mn is drawn: another one of owner 0, or z, or one of the others, which moves nothing.
-        other = drawn < (m - 1) / (m * n)
-        this = (drawn >= (m - 1) / (m * n)) & (drawn < 1.0 / n)
+        draws_other_record = uniforms < (m - 1) / (m * n)
+        draws_record = (uniforms >= (m - 1) / (m * n)) & (uniforms < 1.0 / n)
         shift = rng.standard_normal((block, 2 * runs)) * (step * noise)
         for t in range(block):
             total += u
-            sign = np.where(other[t], np.sign(u + c * x), 0.0)
-            x = np.clip(x - pull * c * sign + this[t] * toward, -reach, reach)
+            sign = np.where(draws_other_record[t], np.sign(u + c * x), 0.0)
+            x = np.clip(x - pull * c * sign + draws_record[t] * toward, -reach, reach)
             u = np.clip(u - pull * sign - shift[t], -0.5, 0.5)
         progress((start + block) / instance.steps)
     average = total / instance.steps
@@ -154,10 +155,10 @@ class AuditResult:
     confidence: float
 
 
-def shown_epsilon(
+def bound_epsilon(
     record: FloatArray, neighbour: FloatArray, threshold: float, delta: float, confidence: float = CONFIDENCE
 ) -> AuditResult:
-    """ε shown by calling outputs below a threshold the record's; the threshold must not come from these outputs.
+    """Return the ε shown by calling outputs below a threshold the record's; other outputs must give the threshold.
 
     For every test P(true) ≤ e^ε P(false) + δ. Both probabilities are bounded after Clopper and Pearson, each with half
     of what the confidence leaves.
@@ -167,20 +168,22 @@ def shown_epsilon(
     runs = record.size
     true, false = int(np.sum(record < threshold)), int(np.sum(neighbour < threshold))
     risk = (1.0 - confidence) / 2.0
-    least = float(betaincinv(true, runs - true + 1, risk)) if true else 0.0
-    most = float(betaincinv(false + 1, runs - false, 1.0 - risk)) if false < runs else 1.0
-    shown = math.log((least - delta) / most) if least > delta else 0.0
-    return AuditResult(max(shown, 0.0), true, false, runs, threshold, confidence)
+    true_lower_bound = float(betaincinv(true, runs - true + 1, risk)) if true else 0.0
+    false_upper_bound = float(betaincinv(false + 1, runs - false, 1.0 - risk)) if false < runs else 1.0
+    epsilon = math.log((true_lower_bound - delta) / false_upper_bound) if true_lower_bound > delta else 0.0
+    return AuditResult(max(epsilon, 0.0), true, false, runs, threshold, confidence)
 
 
-def halved(
+def bound_epsilon_on_halves(
     record: FloatArray, neighbour: FloatArray, delta: float, confidence: float = CONFIDENCE
 ) -> AuditResult:
-    """The same with the threshold that shows most on one half of the outputs, judged on the other half."""
-    half = record.size // 2
-    first = np.sort(np.r_[record[:half], neighbour[:half]])
-    chosen = max(
-        first[:: max(first.size // 400, 1)].tolist(),
-        key=lambda at: shown_epsilon(record[:half], neighbour[:half], at, delta, confidence).epsilon,
+    """Return the same with the threshold that shows most on one half of the outputs, judged on the other half."""
+    half_size = record.size // 2
+    first_half = np.sort(np.r_[record[:half_size], neighbour[:half_size]])
+    best_threshold = max(
+        first_half[:: max(first_half.size // 400, 1)].tolist(),
+        key=lambda threshold: (
+            bound_epsilon(record[:half_size], neighbour[:half_size], threshold, delta, confidence).epsilon
+        ),
     )
-    return shown_epsilon(record[half:], neighbour[half:], chosen, delta, confidence)
+    return bound_epsilon(record[half_size:], neighbour[half_size:], best_threshold, delta, confidence)

@@ -42,7 +42,7 @@ class Moments:
     distance: float = 0.0
 
     def add(self, batch: FloatArray) -> None:
-        """Take in one more batch."""
+        """Add one more batch."""
         n, m = self.count + batch.size, float(batch.mean())
         shift = m - self.mean if self.count else 0.0
         self.distance += float(((batch - m) ** 2).sum()) + shift**2 * self.count * batch.size / n
@@ -51,7 +51,7 @@ class Moments:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean."""
+        """Return the standard error of the mean; NaN with fewer than two values."""
         return math.sqrt(self.distance / (self.count - 1) / self.count) if self.count > 1 else math.nan
 
 
@@ -77,37 +77,37 @@ def simulate(
     block = min(max(1, _CELLS // problem.histogram.sizes.size), 50_000)
     squares = Moments()
     while squares.count < runs:
-        missed = misses(problem, bound, capped, min(block, runs - squares.count), generator)
-        squares.add(missed**2)
+        deviations = simulate_deviations(problem, bound, capped, min(block, runs - squares.count), generator)
+        squares.add(deviations**2)
     return MeanSimulation(squares.mean, squares.standard_error)
 
 
-def misses(
+def simulate_deviations(
     problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Release minus true mean in so many runs, shape (runs,); arguments and values as of `simulate`."""
+    """Simulate releases less the true mean, shape (runs,); arguments and values as of `simulate`."""
     mu = problem.value_mean
     assert mu is not None
-    deviations, weight = _deviations(problem, mu, bound, capped, runs, generator)
+    deviations, weight = _draw_deviations(problem, mu, bound, capped, runs, generator)
     shift = 0.0 if problem.table is None else problem.table.clamping
-    released = _released(problem, bound, mu * weight + deviations, weight, generator)
-    return np.asarray(np.clip(released, 0.0, problem.value_bound) - mu + shift)
+    releases = _compute_releases(problem, bound, mu * weight + deviations, weight, generator)
+    return np.asarray(np.clip(releases, 0.0, problem.value_bound) - mu + shift)
 
 
-def _deviations(
+def _draw_deviations(
     problem: MeanProblem, mu: float, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
-    """The sum of w (y - mu) over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
+    """Draw the sum of w (y - mu) over fresh rows, shape (runs,), once per distinct size; also return n_h = sum of w."""
     if problem.model is not None:
-        return _deviations_of_model(problem, mu, bound, capped, runs, generator)
+        return _draw_model_deviations(problem, mu, bound, capped, runs, generator)
     p = mu / problem.value_bound
     sigma = math.sqrt(problem.value_variance)
     low, high = mu - sigma * math.sqrt(p / (1.0 - p)), mu + sigma * math.sqrt((1.0 - p) / p)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
-    kept = np.minimum(bound, sizes)
+    kept_rows = np.minimum(bound, sizes)
     # Rows that weigh the same are one binomial draw: under a cap all that are kept, else all of users of one size.
-    rows = np.array([np.sum(users * kept)]) if capped else users * sizes
-    weight = np.ones(1) if capped else kept / sizes
+    rows = np.array([np.sum(users * kept_rows)]) if capped else users * sizes
+    weight = np.ones(1) if capped else kept_rows / sizes
     few = rows <= BINOMIAL_LIMIT
     ones = np.empty((runs, rows.size))
     ones[:, few] = generator.binomial(rows[few].astype(np.int64), p, size=(runs, int(few.sum())))
@@ -117,30 +117,30 @@ def _deviations(
     return (high - low) * ((ones - rows * p) @ weight), float(weight @ rows)
 
 
-def _deviations_of_model(
+def _draw_model_deviations(
     problem: MeanProblem, mu: float, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
-    """The same where the problem's own model says how far the weighted mean lies from the target."""
+    """Draw the same where the problem's own model says how far the weighted mean lies from the target."""
     error = (capped_error if capped else smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     grows = Growth() if capped else growth(problem, bound)
     weight = float(grows.scaled_weights(bound, sizes) @ users)
-    middle = mu + float(error.shift)
+    expected_mean = mu + float(error.shift)
     if problem.table is not None:
         # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.
-        middle -= problem.table.clamping
-    drawn = generator.normal(middle, math.sqrt(float(error.sampling_variance)), runs)
-    return (np.clip(drawn, 0.0, problem.value_bound) - mu) * weight, weight
+        expected_mean -= problem.table.clamping
+    weighted_means = generator.normal(expected_mean, math.sqrt(float(error.sampling_variance)), runs)
+    return (np.clip(weighted_means, 0.0, problem.value_bound) - mu) * weight, weight
 
 
-def _released(
+def _compute_releases(
     problem: PrivateCountsProblem,
     bound: float,
     sums: FloatArray,
     weight: float,
     generator: np.random.Generator,
 ) -> FloatArray:
-    """The mean computed from the noisy statistics, not yet clamped."""
+    """Compute the mean from the noisy statistics, not yet clamped, shape (runs,)."""
     big_b, h, eps, runs = problem.value_bound, float(bound), problem.epsilon, sums.size
     if problem.release is Release.PAIR:
         scale = LaplaceNoise.for_release(big_b * h, eps).scale

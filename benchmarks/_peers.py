@@ -11,23 +11,23 @@ import sys
 import numpy as np
 
 
-def python_with(package: str, variable: str) -> str:
-    """A Python that has the package; empty, with a sentence, where there is none."""
+def find_python(package: str, variable: str) -> str:
+    """Return the path of a Python that has the package; if there is none, print a sentence and return an empty text."""
     if importlib.util.find_spec(package) is not None:
         return sys.executable
-    named = os.environ.get(variable, "")
-    if not named:
+    interpreter = os.environ.get(variable, "")
+    if not interpreter:
         print(
             f"{package} is not here: install it in an environment of its own and name its python in {variable}."
         )
-    return named
+    return interpreter
 
 
-def peer(
+def run_peer(
     package: str, variable: str, program: str, arguments: list[str]
 ) -> list[tuple[str, float, np.ndarray]]:
-    """(name, seconds of a model, models) of a peer; empty where it is absent or fails."""
-    python = python_with(package, variable)
+    """Return (name, seconds of a model, models) of each peer; empty if it is absent or fails."""
+    python = find_python(package, variable)
     if not python:
         return []
     done = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=False)

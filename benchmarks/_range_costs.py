@@ -65,6 +65,7 @@ class Table:
 
     @cached_property
     def _rows(self) -> WeightedRows:
+        """Return the rows weighted at the best bound."""
         return WeightedRows(self._problem, self.best.threshold)
 
     def error_ratios(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
@@ -74,8 +75,8 @@ class Table:
 
     def scale_tails(self, tails: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
         """Return `private_range.sum_tails` of ``scale`` times the users."""
-        above, reaching = (np.rint(tail * self.scale).astype(np.int64) for tail in tails)
-        return above, reaching
+        users_above, users_reaching = (np.rint(tail * self.scale).astype(np.int64) for tail in tails)
+        return users_above, users_reaching
 
 
 MIN_CHANCE = 1e-6
@@ -154,5 +155,5 @@ def cost_bins(table: Table, problem: RangeProblem) -> float:
 
 def cost_guess(table: Table, factor: float) -> float:
     """Return the error of a range ``factor`` times as wide as the best one on either side of its middle; it is free."""
-    middle, half_width = (table.best.lower + table.best.upper) / 2.0, table.half_width
-    return float(table.error_ratios(middle - factor * half_width, middle + factor * half_width))
+    centre, half_width = (table.best.lower + table.best.upper) / 2.0, table.half_width
+    return float(table.error_ratios(centre - factor * half_width, centre + factor * half_width))

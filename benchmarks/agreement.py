@@ -93,15 +93,18 @@ def find_differences(setting: Setting) -> list[str]:
     reply = getattr(ss, setting.call)(EVENTS, **setting.columns, **setting.settings, disclosure="public")
     texts = [(number.label, number.text) for number in reply.answer.numbers]
     differences = []
-    if (shown := read_page(setting)) != texts:
-        differences.append(f"page: {shown} in place of {texts}")
+    if (page_texts := read_page(setting)) != texts:
+        differences.append(f"page: {page_texts} in place of {texts}")
     values = [number.value for number in reply.answer.numbers if number.value is not None]
-    if (numbers := read_command(setting)) != values:
-        differences.append(f"command: {numbers} in place of {values}")
+    if (command_values := read_command(setting)) != values:
+        differences.append(f"command: {command_values} in place of {values}")
     error = float(reply.error or math.nan)
-    for place, other in (("plan", read_plan(setting)), ("program", compute_program_error(setting, reply))):
-        if other is not None and not math.isclose(other, error, rel_tol=1e-4):
-            differences.append(f"{place}: error {other} in place of {error}")
+    for place_name, place_error in (
+        ("plan", read_plan(setting)),
+        ("program", compute_program_error(setting, reply)),
+    ):
+        if place_error is not None and not math.isclose(place_error, error, rel_tol=1e-4):
+            differences.append(f"{place_name}: error {place_error} in place of {error}")
     return differences
 
 
@@ -110,8 +113,8 @@ def read_page(setting: Setting) -> list[tuple[str, str]]:
     link = {name: str(value) for name, value in setting.settings.items()}
     if setting.call in ("count_bound", "sum_bound"):
         link["summed"] = "rows" if setting.call == "count_bound" else "values"
-    at = driving.open_app(PAGES.get(setting.call, "Mean"), link="1", data="shop-events", **link)
-    return [(metric.label, metric.value) for metric in driving.metrics_of(at)]
+    app = driving.open_app(PAGES.get(setting.call, "Mean"), link="1", data="shop-events", **link)
+    return [(metric.label, metric.value) for metric in driving.metrics_of(app)]
 
 
 def read_command(setting: Setting) -> list[float]:
@@ -160,12 +163,12 @@ def compute_program_error(setting: Setting, reply: Reply) -> float | None:
     if "users" in setting.line:
         amounts = amounts.clip(upper=1.0)
     choice = next(iter(reply.forms.values()))
-    bounded = amounts.clip(upper=choice.max_rows if choice.max_total is None else choice.max_total)
+    bounded_amounts = amounts.clip(upper=choice.max_rows if choice.max_total is None else choice.max_total)
     if setting.call != "group_bounds":
-        return math.hypot(float((amounts - bounded).sum()), deviation)
+        return math.hypot(float((amounts - bounded_amounts).sum()), deviation)
     chance = (choice.max_groups / amounts.groupby("user_id").transform("size")).clip(upper=1.0)
-    bias = (amounts - chance * bounded).groupby("product").sum()
-    variance = (chance * (1.0 - chance) * bounded**2).groupby("product").sum()
+    bias = (amounts - chance * bounded_amounts).groupby("product").sum()
+    variance = (chance * (1.0 - chance) * bounded_amounts**2).groupby("product").sum()
     return math.sqrt(float((bias**2 + variance).mean()) + deviation**2)
 
 
@@ -181,13 +184,15 @@ def compute_mean_error(setting: Setting, reply: Reply) -> float:
     users = (
         rows["amount"].clip(lower, upper).groupby(rows["user_id"]).agg(["mean", "var", "size"]).fillna(0.0)
     )
-    kept = users["size"].clip(upper=choice.max_rows)
+    kept_rows = users["size"].clip(upper=choice.max_rows)
     mean, bounded_mean = (
-        float(np.average(users["mean"], weights=weights)) for weights in (users["size"], kept)
+        float(np.average(users["mean"], weights=weights)) for weights in (users["size"], kept_rows)
     )
-    drawing_variance = float((kept * (1.0 - kept / users["size"]) * users["var"]).sum()) / kept.sum() ** 2
+    drawing_variance = (
+        float((kept_rows * (1.0 - kept_rows / users["size"]) * users["var"]).sum()) / kept_rows.sum() ** 2
+    )
     (formula,) = re.findall(r"^deviation = (.*)$", reply.code(), flags=re.M)
-    names = {"LOWER": lower, "UPPER": upper, "mean": mean, "noisy_rows": float(kept.sum())}
+    names = {"LOWER": lower, "UPPER": upper, "mean": mean, "noisy_rows": float(kept_rows.sum())}
     return math.hypot(bounded_mean - rows["amount"].mean(), math.sqrt(drawing_variance), eval(formula, names))
 
 

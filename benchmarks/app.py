@@ -86,28 +86,28 @@ WATCH = """([limit]) => new Promise(done => {
 
 
 @dataclass
-class Recorded:
-    """What a browser has told the server: the message that opened the session, and those of the slider."""
+class RecordedMessages:
+    """Messages that a browser has sent to the server: the one that opened the session, and those of the slider."""
 
-    opened: bytes = b""
-    moved: list[bytes] = field(default_factory=list)
+    opening_message: bytes = b""
+    slider_messages: list[bytes] = field(default_factory=list)
 
-    def sent(self, payload: str | bytes) -> None:
-        """Take a message of the web socket."""
+    def record(self, payload: str | bytes) -> None:
+        """Record a message of the web socket, if it opens the session or moves the slider."""
         if isinstance(payload, str):
             return
         message = BackMsg.FromString(payload)
         # Fragments that look every half second how work goes on are no moves.
         if message.WhichOneof("type") == "rerun_script" and not message.rerun_script.is_auto_rerun:
-            if self.opened:
-                self.moved.append(payload)
+            if self.opening_message:
+                self.slider_messages.append(payload)
             else:
-                self.opened = payload
+                self.opening_message = payload
 
 
 @contextmanager
-def bare_app(folder: Path) -> Iterator[str]:
-    """A server of the bare page; its address."""
+def start_bare_app(folder: Path) -> Iterator[str]:
+    """Start a server of the bare page, yield its address, and stop it."""
     script = folder / "bare.py"
     script.write_text(BARE, encoding="utf-8")
     port = helpers.launcher.choose_port(19000)
@@ -126,8 +126,8 @@ def bare_app(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def our_app(folder: Path) -> Iterator[str]:
-    """A server of the app; its address."""
+def start_our_app(folder: Path) -> Iterator[str]:
+    """Start a server of the app, yield its address, and stop it."""
     app = helpers.start_app(folder / "ours.log")
     try:
         yield app.url
@@ -135,23 +135,23 @@ def our_app(folder: Path) -> Iterator[str]:
         app.stop()
 
 
-def new_page(chromium: Browser) -> Page:
-    """A page in a browser that has stored nothing."""
+def open_empty_page(chromium: Browser) -> Page:
+    """Open a page in a browser that has stored nothing."""
     page = chromium.new_context(viewport={"width": 1280, "height": 800}).new_page()
     page.set_default_timeout(1000 * LIMIT)
     return helpers.listen(page)
 
 
-def moves(page: Page, url: str, count: int) -> tuple[list[float], Recorded]:
-    """Milliseconds from the key press to new curves, and what was sent; no times where there is no figure."""
-    recorded = Recorded()
-    page.on("websocket", lambda socket: socket.on("framesent", recorded.sent))
+def time_moves(page: Page, url: str, count: int) -> tuple[list[float], RecordedMessages]:
+    """Return the milliseconds from key press to new curves, empty without a figure; and the messages that were sent."""
+    recorded = RecordedMessages()
+    page.on("websocket", lambda socket: socket.on("framesent", recorded.record))
     page.goto(url)
     helpers.settle(page, 4 * LIMIT)
     slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
     if not slider.count() or not page.locator("[data-testid='stMain'] .js-plotly-plot").count():
         return [], recorded
-    recorded.moved.clear()  # A page may ask for more runs while it opens.
+    recorded.slider_messages.clear()  # A page may ask for more runs while it opens.
     times: list[float] = []
     for number in range(count + 1):
         page.evaluate("window.watching = false")
@@ -165,78 +165,80 @@ def moves(page: Page, url: str, count: int) -> tuple[list[float], Recorded]:
     return times, recorded
 
 
-async def answered(socket: ClientConnection, payload: bytes) -> tuple[float, int]:
-    """Send a message; milliseconds until the script has finished, and exceptions that came."""
-    began, wrong = time.perf_counter(), 0
+async def time_answer(socket: ClientConnection, payload: bytes) -> tuple[float, int]:
+    """Send a message; return the milliseconds until the script has finished, and the number of exceptions."""
+    began, num_exceptions = time.perf_counter(), 0
     await socket.send(payload)
     early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
     async with asyncio.timeout(4 * LIMIT):
         while True:
             message = ForwardMsg.FromString(bytes(await socket.recv(decode=False)))
-            wrong += message.delta.new_element.WhichOneof("type") == "exception"
+            num_exceptions += message.delta.new_element.WhichOneof("type") == "exception"
             if message.WhichOneof("type") == "script_finished" and message.script_finished != early:
-                return 1000 * (time.perf_counter() - began), wrong
+                return 1000 * (time.perf_counter() - began), num_exceptions
 
 
-async def session(url: str, recorded: Recorded, count: int, pause: float) -> tuple[list[float], int]:
-    """One session without a browser: milliseconds of every move, and the number of exceptions."""
+async def run_session(
+    url: str, recorded: RecordedMessages, count: int, pause: float
+) -> tuple[list[float], int]:
+    """Run one session without a browser; return the milliseconds of every move, and the number of exceptions."""
     address = url.replace("http", "ws", 1) + "/_stcore/stream"
     async with connect(address, subprotocols=["streamlit"], max_size=None) as socket:  # type: ignore[list-item]
-        _, wrong = await answered(socket, recorded.opened)
+        _, num_exceptions = await time_answer(socket, recorded.opening_message)
         await asyncio.sleep(random.random() * pause)
         times = []
         for number in range(count + 1):
-            took, more = await answered(socket, recorded.moved[number % 2])
-            wrong += more
+            took, new_exceptions = await time_answer(socket, recorded.slider_messages[number % 2])
+            num_exceptions += new_exceptions
             if number:
                 times.append(took)
             await asyncio.sleep(max(0.0, pause - took / 1000))
-        return times, wrong
+        return times, num_exceptions
 
 
 Result = TypeVar("Result")
 
 
-def awaited(work: Coroutine[Any, Any, Result]) -> Result:
-    """What the work comes to; in a thread of its own, as Playwright's event loop runs in this one."""
+def run_in_thread(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of the work; in a thread of its own, as Playwright's event loop runs in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
 
-def median(times: list[float]) -> float:
-    """The median; NaN of none."""
+def compute_median(times: list[float]) -> float:
+    """Return the median; NaN of none."""
     return statistics.median(times) if times else float("nan")
 
 
-def at_server(url: str, recorded: Recorded, count: int) -> float:
-    """Median milliseconds from message to finished script, one session alone; NaN where nothing was recorded."""
-    if len(recorded.moved) < 2:
+def time_at_server(url: str, recorded: RecordedMessages, count: int) -> float:
+    """Return median milliseconds from message to finished script, one session alone; NaN if nothing was recorded."""
+    if len(recorded.slider_messages) < 2:
         return float("nan")
-    return median(awaited(session(url, recorded, count, 0.0))[0])
+    return compute_median(run_in_thread(run_session(url, recorded, count, 0.0))[0])
 
 
-def bare_moves(chromium: Browser, bare: str, count: int) -> tuple[float, float]:
-    """Median milliseconds to new curves, and of the script at the server, of the bare page."""
-    page = new_page(chromium)
-    times, recorded = moves(page, bare, count)
+def time_bare_moves(chromium: Browser, bare: str, count: int) -> tuple[float, float]:
+    """Return median milliseconds to new curves, and of the script at the server, of the bare page."""
+    page = open_empty_page(chromium)
+    times, recorded = time_moves(page, bare, count)
     page.context.close()
-    return median(times), at_server(bare, recorded, count)
+    return compute_median(times), time_at_server(bare, recorded, count)
 
 
 def print_moves(
     chromium: Browser, url: str, bare: str, pages: list[str], data: list[str], count: int
-) -> dict[str, Recorded]:
-    """The first table; what was recorded of every page on the first of the data."""
-    reference, server = bare_moves(chromium, bare, count)
+) -> dict[str, RecordedMessages]:
+    """Print the first table; return the messages of every page on the first of the data, by page."""
+    reference, server = time_bare_moves(chromium, bare, count)
     print("\nA move of the slider, ms, medians     new curves   of bare    script at the server")
     print(f"{'bare Streamlit, one chart':36s} {reference:10.0f} {1:9.2f} {server:16.0f}", flush=True)
-    found: dict[str, Recorded] = {}
+    recorded_by_page: dict[str, RecordedMessages] = {}
     for words in data:
         link = LINKS[words]
         for name in pages:
-            page = new_page(chromium)
+            page = open_empty_page(chromium)
             try:
-                times, recorded = moves(page, f"{url}/{name}?{link}", count)
+                times, recorded = time_moves(page, f"{url}/{name}?{link}", count)
             except (Error, AssertionError) as error:
                 print(f"{name or 'start'}, {words}: {str(error).splitlines()[0]}")
                 continue
@@ -245,15 +247,15 @@ def print_moves(
             if not times:
                 print(f"{name or 'start':18s} {words:17s}  no slider and figure")
                 continue
-            found.setdefault(name, recorded)
-            took, server = median(times), at_server(url, recorded, count)
+            recorded_by_page.setdefault(name, recorded)
+            took, server = compute_median(times), time_at_server(url, recorded, count)
             # Beside every row: what else runs on the machine changes from minute to minute.
-            reference, _ = bare_moves(chromium, bare, count)
+            reference, _ = time_bare_moves(chromium, bare, count)
             print(
                 f"{name or 'start':18s} {words:17s} {took:10.0f} {took / reference:9.2f} {server:16.0f}",
                 flush=True,
             )
-    return found
+    return recorded_by_page
 
 
 # Moves of the pointer, one a frame, over the whole figure and back; script alone, without what the browser draws.
@@ -276,10 +278,10 @@ DRAG = """frames => new Promise(done => {
 
 
 def print_drags(chromium: Browser, url: str, pages: list[str]) -> None:
-    """What a frame takes while a handle is dragged, on each page that has one."""
+    """Print what a frame takes while a handle is dragged, on each page that has one."""
     print(f"\nDragging a bound, {FRAMES} frames: ms of script a frame   median   largest   places")
     for name in (name for name in DRAGGED if name in pages):
-        page = new_page(chromium)
+        page = open_empty_page(chromium)
         page.goto(f"{url}/{name}?{LINKS['shop purchases']}")
         helpers.settle(page)
         handle = page.locator(".sweetspot-handle")
@@ -287,25 +289,29 @@ def print_drags(chromium: Browser, url: str, pages: list[str]) -> None:
         assert box is not None
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         page.mouse.down()
-        took, places = page.evaluate(DRAG, FRAMES)
+        took, num_positions = page.evaluate(DRAG, FRAMES)
         page.mouse.up()
-        print(f"{name or 'start':52s} {median(took):8.2f} {max(took):9.2f} {places:8d}", flush=True)
+        print(
+            f"{name or 'start':52s} {compute_median(took):8.2f} {max(took):9.2f} {num_positions:8d}",
+            flush=True,
+        )
         page.context.close()
 
 
-def print_sessions(url: str, found: dict[str, Recorded], sessions: int) -> None:
-    """The second table: everybody on one page, a move every two seconds."""
+def print_sessions(url: str, recorded_by_page: dict[str, RecordedMessages], sessions: int) -> None:
+    """Print the second table: everybody on one page, a move every two seconds."""
     print(f"\n{sessions} sessions, a move every {PAUSE:g} s each: ms from message to finished script")
 
-    async def all_of(recorded: Recorded) -> list[tuple[list[float], int]]:
-        return await asyncio.gather(*(session(url, recorded, 5, PAUSE) for _ in range(sessions)))
+    async def all_of(recorded: RecordedMessages) -> list[tuple[list[float], int]]:
+        """Run all sessions of a page at once."""
+        return await asyncio.gather(*(run_session(url, recorded, 5, PAUSE) for _ in range(sessions)))
 
-    for name, recorded in found.items():
-        answers = awaited(all_of(recorded))
-        times = [took for one, _ in answers for took in one]
+    for name, recorded in recorded_by_page.items():
+        answers = run_in_thread(all_of(recorded))
+        times = [took for session_times, _ in answers for took in session_times]
         print(
-            f"{name or 'start':18s} median {median(times):6.0f}   largest {max(times):6.0f}   "
-            f"exceptions {sum(wrong for _, wrong in answers)}",
+            f"{name or 'start':18s} median {compute_median(times):6.0f}   largest {max(times):6.0f}   "
+            f"exceptions {sum(num_exceptions for _, num_exceptions in answers)}",
             flush=True,
         )
 
@@ -313,24 +319,26 @@ def print_sessions(url: str, found: dict[str, Recorded], sessions: int) -> None:
 def print_cold(
     chromium: Browser, start: dict[str, Callable[[Path], AbstractContextManager[str]]], repeats: int
 ) -> None:
-    """The third table, in turns."""
+    """Print the third table: cold starts, the apps in turns."""
     times: dict[str, list[float]] = {words: [] for words in start}
     for _ in range(repeats):
         for words, app in start.items():
             with tempfile.TemporaryDirectory() as folder:
                 began = time.perf_counter()
                 with app(Path(folder)) as url:
-                    page = new_page(chromium)
+                    page = open_empty_page(chromium)
                     page.goto(url)
-                    drawn = "[data-testid='stMain'] .js-plotly-plot .scatterlayer .trace"
-                    page.wait_for_selector(drawn, state="attached", timeout=4000 * LIMIT)
+                    selector = "[data-testid='stMain'] .js-plotly-plot .scatterlayer .trace"
+                    page.wait_for_selector(selector, state="attached", timeout=4000 * LIMIT)
                     times[words].append(time.perf_counter() - began)
                     page.context.close()
     print("\nCold start: from starting the server to the first figure, s, median")
-    for words, found in times.items():
-        print(f"{words:36s} {median(found):8.2f}   ({', '.join(f'{one:.2f}' for one in found)})")
-    ours, other = (median(found) for found in times.values())
-    print(f"{'difference':36s} {ours - other:8.2f}")
+    for words, app_times in times.items():
+        print(
+            f"{words:36s} {compute_median(app_times):8.2f}   ({', '.join(f'{seconds:.2f}' for seconds in app_times)})"
+        )
+    our_median, bare_median = (compute_median(app_times) for app_times in times.values())
+    print(f"{'difference':36s} {our_median - bare_median:8.2f}")
 
 
 def main() -> None:
@@ -352,15 +360,19 @@ def main() -> None:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         if flags.starts:
-            print_cold(chromium, {"Sweet Spot": our_app, "bare Streamlit, one chart": bare_app}, flags.starts)
-        with our_app(Path(folder)) as url, bare_app(Path(folder)) as bare:
+            print_cold(
+                chromium,
+                {"Sweet Spot": start_our_app, "bare Streamlit, one chart": start_bare_app},
+                flags.starts,
+            )
+        with start_our_app(Path(folder)) as url, start_bare_app(Path(folder)) as bare:
             helpers.launcher.is_answering(f"{url}/_stcore/script-health-check", helpers.START_LIMIT)
             print_drags(chromium, url, flags.pages)
-            found = {}
+            recorded_by_page = {}
             if flags.moves:
-                found = print_moves(chromium, url, bare, flags.pages, flags.data, flags.moves)
-            if flags.sessions and found:
-                print_sessions(url, found, flags.sessions)
+                recorded_by_page = print_moves(chromium, url, bare, flags.pages, flags.data, flags.moves)
+            if flags.sessions and recorded_by_page:
+                print_sessions(url, recorded_by_page, flags.sessions)
         chromium.close()
 
 

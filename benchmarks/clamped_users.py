@@ -54,10 +54,10 @@ def read_values(table: mean_on_tables.Table) -> Values:
 def split_users(values: Values, seed: int) -> tuple[Values, Values]:
     """Split the rows by user into two random halves."""
     is_first = np.random.default_rng(seed).random(values.user_codes[-1] + 1) < 0.5
-    chosen = is_first[values.user_codes]
+    in_first_half = is_first[values.user_codes]
     return tuple(  # type: ignore[return-value]
         Values(np.unique(values.user_codes[rows], return_inverse=True)[1], values.values[rows])
-        for rows in (chosen, ~chosen)
+        for rows in (in_first_half, ~in_first_half)
     )
 
 
@@ -97,7 +97,7 @@ def measure_drawn(
         centre=setting.typical, users=float(values.user_codes[-1] + 1), max_contributions=cap,
         clamps_users=setting.clamps_users,
     )  # fmt: skip
-    generator, widths = np.random.default_rng(seed), problem.widths(setting.typical)
+    generator, widths = np.random.default_rng(seed), problem.list_widths(setting.typical)
     slope = problem.epsilon_of_end / (2.0 * RESOLUTION)
     low_widths, high_widths = (
         generator.choice(widths, DRAWS, p=softmax(slope * np.array(scores, dtype=np.float64)))
@@ -131,24 +131,30 @@ class DrawnSetting:
 
 def measure_ratios(table: mean_on_tables.Table, values: Values, epsilon: float, seed: int) -> list[float]:
     """Measure the errors of the four ways over that of the known range, on one split."""
-    first, second = split_users(values, seed)
-    known = measure_rows(
-        second, epsilon, choose_threshold(first, epsilon, table.lower, table.upper), table.lower, table.upper
+    first_half, second_half = split_users(values, seed)
+    known_range_error = measure_rows(
+        second_half,
+        epsilon,
+        choose_threshold(first_half, epsilon, table.lower, table.upper),
+        table.lower,
+        table.upper,
     )
-    rows = value_range.best_joint(ValueRangeProblem(first, epsilon))
-    users = clamped_users.best_joint(ClampedUsersProblem(first, 2.0 / epsilon**2))
+    rows = value_range.best_joint(ValueRangeProblem(first_half, epsilon))
+    users = clamped_users.best_joint(ClampedUsersProblem(first_half, 2.0 / epsilon**2))
     errors = [
-        measure_rows(second, epsilon, rows.threshold, rows.lower, rows.upper),
-        measure_users(second, epsilon, users.threshold, users.centre, users.limit),
+        measure_rows(second_half, epsilon, rows.threshold, rows.lower, rows.upper),
+        measure_users(second_half, epsilon, users.threshold, users.centre, users.limit),
     ]
-    typical = float(f"{np.median(first.values):.0e}")
-    thresholds = np.unique(np.geomspace(1.0, np.bincount(first.user_codes).max(), 12).round())
+    typical = float(f"{np.median(first_half.values):.0e}")
+    thresholds = np.unique(np.geomspace(1.0, np.bincount(first_half.user_codes).max(), 12).round())
     for clamps_users in (False, True):
         setting = DrawnSetting(epsilon, typical, clamps_users)
-        drawn_errors = [measure_drawn(table, first, setting, threshold, seed) for threshold in thresholds]
+        drawn_errors = [
+            measure_drawn(table, first_half, setting, threshold, seed) for threshold in thresholds
+        ]
         threshold = float(thresholds[int(np.argmin(drawn_errors))])
-        errors.append(measure_drawn(table, second, setting, threshold, seed))
-    return [error / known for error in errors]
+        errors.append(measure_drawn(table, second_half, setting, threshold, seed))
+    return [error / known_range_error for error in errors]
 
 
 def main() -> None:
@@ -158,13 +164,13 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.3, 1.0, 3.0])
     arguments = parser.parse_args()
     start = time.perf_counter()
-    mean_on_tables.MOST_ROWS = MAX_ROWS
+    mean_on_tables.MAX_TABLE_ROWS = MAX_ROWS
     print(
         f"{'table':40} {'eps':>5} {'rows, best range':>18} {'users, best limit':>18} "
         f"{'rows, drawn':>18} {'users, drawn':>18}"
     )
     means_by_epsilon: dict[float, list[FloatArray]] = {epsilon: [] for epsilon in arguments.epsilons}
-    for table in mean_on_tables.tables():
+    for table in mean_on_tables.read_tables():
         values = read_values(table)
         for epsilon in arguments.epsilons:
             ratios = [measure_ratios(table, values, epsilon, seed) for seed in range(arguments.seeds)]

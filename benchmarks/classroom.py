@@ -42,9 +42,9 @@ SESSION_ENDS = 125.0
 EARLY = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
 
 
-async def answered(socket: ClientConnection, payload: bytes) -> tuple[float, int]:
-    """Send a message; milliseconds until its run has finished, and exceptions that came."""
-    began, wrong = time.perf_counter(), 0
+async def time_answer(socket: ClientConnection, payload: bytes) -> tuple[float, int]:
+    """Send a message; return the milliseconds until its run has finished, and the number of exceptions."""
+    began, num_exceptions = time.perf_counter(), 0
     await socket.send(payload)
     async with asyncio.timeout(LIMIT):
         while True:
@@ -53,76 +53,94 @@ async def answered(socket: ClientConnection, payload: bytes) -> tuple[float, int
             if len(raw) > 2_000:
                 continue
             message = ForwardMsg.FromString(raw)
-            wrong += message.delta.new_element.WhichOneof("type") == "exception"
+            num_exceptions += message.delta.new_element.WhichOneof("type") == "exception"
             if message.WhichOneof("type") == "script_finished" and message.script_finished != EARLY:
-                return 1000 * (time.perf_counter() - began), wrong
+                return 1000 * (time.perf_counter() - began), num_exceptions
 
 
-async def person(
-    url: str, opened: bytes, moved: list[bytes], moves: int, gate: asyncio.Event, ready: list[int]
+async def run_person(
+    url: str,
+    opening_message: bytes,
+    slider_messages: list[bytes],
+    moves: int,
+    gate: asyncio.Event,
+    ready: list[int],
 ) -> tuple[list[float], int]:
-    """One person: opens the page, waits for the others, then moves."""
+    """Open the page, wait for the others, then move; return milliseconds of the moves and the number of exceptions."""
     address = url.replace("http", "ws", 1) + "/_stcore/stream"
     async with connect(address, subprotocols=["streamlit"], max_size=None) as socket:  # type: ignore[list-item]
-        _, wrong = await answered(socket, opened)
+        _, num_exceptions = await time_answer(socket, opening_message)
         ready.append(1)
         await gate.wait()
         await asyncio.sleep(random.random() * PAUSE)
         times = []
         for number in range(moves + 1):
-            took, more = await answered(socket, moved[number % len(moved)])
-            wrong += more
+            took, new_exceptions = await time_answer(socket, slider_messages[number % len(slider_messages)])
+            num_exceptions += new_exceptions
             if number:  # The first step computes what later ones find.
                 times.append(took)
             await asyncio.sleep(max(0.0, PAUSE - took / 1000))
         print("left", flush=True)
-        return times, wrong
+        return times, num_exceptions
 
 
-async def everybody(urls: list[str], recorded: dict[str, object], people: int, moves: int) -> None:
-    """All of them; what they found goes to standard output as JSON, the last line."""
+async def run_class(urls: list[str], recorded: dict[str, object], people: int, moves: int) -> None:
+    """Run all sessions, and print times, exceptions and CPU seconds as JSON in the last line."""
     gate, ready = asyncio.Event(), list[int]()
-    opened = bytes.fromhex(str(recorded["opened"]))
-    moved = [bytes.fromhex(text) for text in recorded["moved"]]  # type: ignore[attr-defined]
+    opening_message = bytes.fromhex(str(recorded["opened"]))
+    slider_messages = [bytes.fromhex(text) for text in recorded["moved"]]  # type: ignore[attr-defined]
     tasks = []
     for number in range(people):
         url = urls[number % len(urls)]
-        tasks.append(asyncio.create_task(person(url, opened, moved, moves, gate, ready)))
+        tasks.append(
+            asyncio.create_task(run_person(url, opening_message, slider_messages, moves, gate, ready))
+        )
         await asyncio.sleep(0.1)  # Nobody opens a page at the very same moment.
     while len(ready) < people and not any(task.done() for task in tasks):
         await asyncio.sleep(0.1)
     print("there", flush=True)
     gate.set()
-    found = await asyncio.gather(*tasks)
-    mine = time.process_time()
-    print(json.dumps([[took for times, _ in found for took in times], sum(w for _, w in found), mine]))
+    results = await asyncio.gather(*tasks)
+    client_seconds = time.process_time()
+    print(
+        json.dumps(
+            [
+                [took for times, _ in results for took in times],
+                sum(num_exceptions for _, num_exceptions in results),
+                client_seconds,
+            ]
+        )
+    )
 
 
-def record(url: str, path: str | None, page_name: str) -> dict[str, object]:
-    """What a browser sends when it opens a page, and when its slider moves up and down."""
-    from benchmarks.app import Recorded
+def record_page(url: str, path: str | None, page_name: str) -> dict[str, object]:
+    """Return what a browser sends when it opens a page, and when its slider moves up and down, as hexadecimal texts."""
+    from benchmarks.app import RecordedMessages
 
-    recorded = Recorded()
+    recorded_messages = RecordedMessages()
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         page = helpers.listen(chromium.new_context(viewport={"width": 1280, "height": 800}).new_page())
         page.set_default_timeout(1000 * LIMIT)
-        page.on("websocket", lambda socket: socket.on("framesent", recorded.sent))
+        page.on("websocket", lambda socket: socket.on("framesent", recorded_messages.record))
         page.goto(f"{url}/{page_name}?link=1&epsilon=1&data=shop-events")
         helpers.settle(page, LIMIT)
         slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
-        recorded.moved.clear()
+        recorded_messages.slider_messages.clear()
         for key in ("ArrowRight", "ArrowLeft"):
             slider.focus()
             page.keyboard.press(key)
             page.wait_for_timeout(500)
             helpers.settle(page, LIMIT)
         chromium.close()
-    return {"opened": recorded.opened.hex(), "moved": [payload.hex() for payload in recorded.moved[-2:]]}
+    return {
+        "opened": recorded_messages.opening_message.hex(),
+        "moved": [payload.hex() for payload in recorded_messages.slider_messages[-2:]],
+    }
 
 
 @dataclass(frozen=True)
-class Class:
+class Classroom:
     """The servers, and who comes.
 
     Attributes:
@@ -137,38 +155,38 @@ class Class:
 
     @property
     def busy(self) -> float:
-        """Seconds of processor time that the servers have taken."""
+        """Return the seconds of processor time that the servers have taken."""
         return sum(sum(psutil.Process(app.process.pid).cpu_times()[:2]) for app in self.apps)
 
     @property
     def memory(self) -> float:
-        """Megabytes that the servers hold."""
+        """Return the megabytes that the servers hold."""
         return sum(psutil.Process(app.process.pid).memory_info().rss for app in self.apps) / 1e6
 
     def run(self, name: str, recorded: dict[str, object]) -> None:
-        """One page, and its line."""
+        """Run one page, and print its line."""
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(recorded, file)
             file.flush()
             command = [sys.executable, __file__, "--client", file.name, "--people", str(self.people)]
             command += ["--moves", str(self.moves), "--urls", *(app.url for app in self.apps)]
-            before = full = self.memory
-            busy, last = 0.0, ""
+            memory_before = largest_memory = self.memory
+            busy, last_line = 0.0, ""
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as client:
                 assert client.stdout is not None
                 for line in client.stdout:
                     if line == "there\n":
                         busy = self.busy
-                    full = max(full, self.memory)
-                    last = line
+                    largest_memory = max(largest_memory, self.memory)
+                    last_line = line
         busy = self.busy - busy
-        times, wrong, mine = json.loads(last)
+        times, num_exceptions, client_seconds = json.loads(last_line)
         in_time = 100 * np.mean(np.array(times) <= ASKED_MS)
         print(
             f"{name:14s}{len(times):7,}{np.median(times):8.0f}{np.quantile(times, 0.99):8.0f}{max(times):8.0f}"
-            f"{in_time:9.1f} %{wrong:7d}{1000 * busy / (self.people * (self.moves + 1)):13.1f}"
-            f"{(full - before) / self.people:13.2f}{full:10.0f}{mine:10.1f}",
+            f"{in_time:9.1f} %{num_exceptions:7d}{1000 * busy / (self.people * (self.moves + 1)):13.1f}"
+            f"{(largest_memory - memory_before) / self.people:13.2f}{largest_memory:10.0f}{client_seconds:10.1f}",
             flush=True,
         )
 
@@ -184,10 +202,10 @@ def main() -> None:
     parser.add_argument("--pages", nargs="*", default=["mean", "sum-and-count", "quantile", "learning"])
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--urls", nargs="*", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.client:
-        recorded = json.loads(Path(given.client).read_text(encoding="utf-8"))
-        asyncio.run(everybody(given.urls, recorded, given.people, given.moves))
+    arguments = parser.parse_args()
+    if arguments.client:
+        recorded = json.loads(Path(arguments.client).read_text(encoding="utf-8"))
+        asyncio.run(run_class(arguments.urls, recorded, arguments.people, arguments.moves))
         return
     try:
         path = helpers.find_browser()
@@ -197,27 +215,28 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         apps: list[helpers.RunningApp] = []
         try:
-            for number in range(given.servers):
+            for number in range(arguments.servers):
                 port = helpers.launcher.choose_port(21000 + number)
                 log = Path(folder) / f"{number}.log"
                 apps.append(helpers.start_app(log, port=port, SWEETSPOT_SERVED="1"))
                 helpers.launcher.is_answering(
                     f"{apps[-1].url}/_stcore/script-health-check", helpers.START_LIMIT
                 )
-            held = Class(apps, given.people, given.moves)
+            classroom = Classroom(apps, arguments.people, arguments.moves)
             print(
-                f"{given.people} people on {len(apps)} servers, a move every {PAUSE:g} s each; {held.memory:.0f} MB"
+                f"{arguments.people} people on {len(apps)} servers, a move every {PAUSE:g} s each; "
+                f"{classroom.memory:.0f} MB"
             )
             print(
                 f"{'page':14s}{'moves':>7s}{'median':>8s}{'99 %':>8s}{'most':>8s}{'in time':>11s}{'wrong':>7s}"
                 f"{'CPU ms/move':>13s}{'MB a person':>13s}{'MB in all':>10s}{'clients s':>10s}"
             )
-            for name in given.pages:
-                held.run(name, record(apps[0].url, path, name))
+            for name in arguments.pages:
+                classroom.run(name, record_page(apps[0].url, path, name))
             time.sleep(SESSION_ENDS)
             for app in apps:  # A session whose time is over goes when the next one comes.
                 asyncio.run(visit(app.url))
-            print(f"{held.memory:.0f} MB once all sessions are over")
+            print(f"{classroom.memory:.0f} MB once all sessions are over")
         finally:
             for app in apps:
                 app.stop()

@@ -67,16 +67,16 @@ print("best of 30 candidates:", best)
 """
 
 
-def make(path: Path, rows: int) -> None:
-    """Rows of users of whom few have many."""
+def write_events(path: Path, rows: int) -> None:
+    """Write a CSV file of users of whom few have many rows."""
     rng = np.random.default_rng(1)
     users = (rows / 10 * rng.random(rows) ** 2).astype(int)
     amounts = np.round(100 * rng.random(rows), 2)
     pd.DataFrame({"user_id": users, "amount": amounts}).to_csv(path, index=False)
 
 
-def seconds(command: list[str], environment: dict[str, str]) -> tuple[float, str]:
-    """Of one process, and what it says.
+def time_process(command: list[str], environment: dict[str, str]) -> tuple[float, str]:
+    """Run a command; return its seconds and its output.
 
     Raises:
         SystemExit: It failed.
@@ -89,18 +89,21 @@ def seconds(command: list[str], environment: dict[str, str]) -> tuple[float, str
     return took, done.stdout
 
 
-def show(title: str, ways: dict[str, tuple[list[str], dict[str, str]]], repeats: int) -> None:
-    """One table: every way beside the first one."""
-    best: dict[str, tuple[float, str]] = {}
+def print_table(title: str, commands: dict[str, tuple[list[str], dict[str, str]]], repeats: int) -> None:
+    """Print one table: every command beside the first one."""
+    best_results: dict[str, tuple[float, str]] = {}
     for _ in range(repeats):
-        for words, (command, environment) in ways.items():
-            found = seconds(command, environment)
-            best[words] = min(best.get(words, found), found)
-    first = best[next(iter(ways))][0]
+        for words, (command, environment) in commands.items():
+            result = time_process(command, environment)
+            best_results[words] = min(best_results.get(words, result), result)
+    first_seconds = best_results[next(iter(commands))][0]
     print(f"\n{title}\n{'':38s}{'seconds':>10s}{'of the first':>14s}")
-    for words, (took, said) in best.items():
-        last = [line for line in said.splitlines() if "Keep at most" in line or "best of" in line]
-        print(f"{words:38s}{took:10.2f}{took / first:14.2f}   {(last or [''])[0][:60]}", flush=True)
+    for words, (took, output) in best_results.items():
+        result_lines = [line for line in output.splitlines() if "Keep at most" in line or "best of" in line]
+        print(
+            f"{words:38s}{took:10.2f}{took / first_seconds:14.2f}   {(result_lines or [''])[0][:60]}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -111,40 +114,43 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--whole", action="store_true", help="the tuner on all rows, too: minutes")
-    given = parser.parse_args()
-    own = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    arguments = parser.parse_args()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory(prefix="sweetspot-bench-") as folder:
         file, small = Path(folder) / "events.csv", Path(folder) / "small.csv"
-        make(file, given.rows)
-        make(small, given.rows // 100)
+        write_events(file, arguments.rows)
+        write_events(small, arguments.rows // 100)
         python, shell = sys.executable, [sys.executable, "-m", "dpcore"]
-        imported = "import streamlit, pages.shared.base.catalogue"
-        show(
-            f"The mean of {given.rows:,} rows",
+        import_program = "import streamlit, pages.shared.base.catalogue"
+        print_table(
+            f"The mean of {arguments.rows:,} rows",
             {
-                "sweet-spot mean": ([*shell, "mean", str(file), *SETTINGS], own),
-                "the import of the app, no question": ([python, "-c", imported], own),
-                "the page Mean, without a browser": ([python, "-c", APP.format(file=str(file))], own),
+                "sweet-spot mean": ([*shell, "mean", str(file), *SETTINGS], environment),
+                "the import of the app, no question": ([python, "-c", import_program], environment),
+                "the page Mean, without a browser": ([python, "-c", APP.format(file=str(file))], environment),
             },
-            given.repeats,
+            arguments.repeats,
         )
-        counted = ["count-bound", "--user", "user_id", "--epsilon", "1"]
-        beside = {
-            "sweet-spot count-bound": ([*shell, counted[0], str(small), *counted[1:]], own),
-            f"the same on {given.rows:,} rows": ([*shell, counted[0], str(file), *counted[1:]], own),
+        count_words = ["count-bound", "--user", "user_id", "--epsilon", "1"]
+        count_commands = {
+            "sweet-spot count-bound": ([*shell, count_words[0], str(small), *count_words[1:]], environment),
+            f"the same on {arguments.rows:,} rows": (
+                [*shell, count_words[0], str(file), *count_words[1:]],
+                environment,
+            ),
         }
         library = ROOT / ".venv" / "pipelinedp" / "bin" / "python"
         checkout = os.environ.get("SWEETSPOT_PIPELINEDP", "")
         interpreter = os.environ.get("SWEETSPOT_PIPELINEDP_PYTHON", str(library))
         if (Path(checkout) / "analysis").is_dir() and checkout and Path(interpreter).exists():
-            for rows, path in ((given.rows // 100, small), (given.rows, file))[: 1 + given.whole]:
+            for rows, path in ((arguments.rows // 100, small), (arguments.rows, file))[: 1 + arguments.whole]:
                 program = TUNER.format(file=str(path), checkout=checkout)
-                beside[f"PipelineDP's tuner, {rows:,} rows"] = (
+                count_commands[f"PipelineDP's tuner, {rows:,} rows"] = (
                     [interpreter, "-c", program],
                     dict(os.environ),
                 )
-        show(f"A count of {given.rows // 100:,} rows", beside, given.repeats)
-        if len(beside) < 3:
+        print_table(f"A count of {arguments.rows // 100:,} rows", count_commands, arguments.repeats)
+        if len(count_commands) < 3:
             print(
                 "PipelineDP's tuner did not run: SWEETSPOT_PIPELINEDP names no checkout with `analysis`, or"
             )

@@ -28,7 +28,7 @@ REPEATS = 3
 MEMORY_LIMIT = 1_000_000_000
 
 BARE = "SELECT n, count(*) FROM (SELECT user_id, count(*) AS n FROM {source} GROUP BY 1) GROUP BY 1"
-WAYS = {
+PROGRAMS = {
     "Sweet Spot": """
 from dpcore import counting
 from dpcore.common.privacy import Disclosure
@@ -82,21 +82,21 @@ Run = tuple[float, int, int, int, float]
 """Seconds, users, rows, peak bytes, seconds of CPU."""
 
 
-def run(way: str, path: Path, limit: int, before: Path | None) -> Run:
-    """One way in a process of its own, which has counted another file before where one is given."""
+def run_program(name: str, path: Path, limit: int, earlier: Path | None) -> Run:
+    """Run one program in a process of its own; if ``earlier`` is given, the process counts that file first."""
     code = _RUN.format(
         root=str(ROOT),
-        paths=[str(file) for file in (before, path) if file is not None],
+        paths=[str(file) for file in (earlier, path) if file is not None],
         folder=str(path.parent / "spill"),
         limit=limit,
         bare=BARE,
-        way=indent(WAYS[way], "    ").replace(
+        way=indent(PROGRAMS[name], "    ").replace(
             "began = time.perf_counter()", "began, began_cpu = time.perf_counter(), time.process_time()"
         ),
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{way} failed: {done.stderr[-2000:]}")
+        raise SystemExit(f"{name} failed: {done.stderr[-2000:]}")
     seconds, users, rows, peak, cpu = json.loads(done.stdout.splitlines()[-1])
     return seconds, users, rows, peak, cpu
 
@@ -104,32 +104,39 @@ def run(way: str, path: Path, limit: int, before: Path | None) -> Run:
 def compare(
     title: str,
     path: Path,
-    ways: tuple[str, ...],
+    names: tuple[str, ...],
     limit: int,
     repeats: int = REPEATS,
-    earlier: Path | None = None,
+    earlier_path: Path | None = None,
 ) -> None:
-    """One table: every way on one file, with ours as a multiple of it: in time, and in CPU, which a busy machine
-    changes less. The least of the rounds is shown, of each by itself. Every process has counted the file
-    ``earlier`` first, where there is one.
+    """Print one table: every program on one file, with ours as a multiple of it.
+
+    Multiples are those of time, and of CPU, which a busy machine changes less. The least of the rounds is shown, of
+    each by itself. Every process has counted the file ``earlier_path`` first, where there is one.
     """
-    best: dict[str, Run] = {}
+    best_results: dict[str, Run] = {}
     for _ in range(repeats):
-        for way in ways:
-            found = run(way, path, limit, earlier)
-            seconds, users, rows, peak, cpu = found
-            before = best.get(way, found)
-            best[way] = min(before[0], seconds), users, rows, min(before[3], peak), min(before[4], cpu)
-    if len({(users, rows) for _, users, rows, _, _ in best.values()}) != 1:
+        for name in names:
+            result = run_program(name, path, limit, earlier_path)
+            seconds, users, rows, peak, cpu = result
+            best_result = best_results.get(name, result)
+            best_results[name] = (
+                min(best_result[0], seconds),
+                users,
+                rows,
+                min(best_result[3], peak),
+                min(best_result[4], cpu),
+            )
+    if len({(users, rows) for _, users, rows, _, _ in best_results.values()}) != 1:
         raise SystemExit(f"{title}: the answers differ")
-    _, users, rows, _, ours = best[ways[0]]
+    our_seconds, users, rows, _, our_cpu = best_results[names[0]]
     size = path.stat().st_size
     print(f"\n{title}: {rows:,} rows, {users:,} users, {size / 1e6:,.0f} MB on disk, "
           f"DuckDB limited to {limit / 1e6:,.0f} MB")  # fmt: skip
     print(f"{'':16}{'seconds':>10}{'CPU s':>10}{'ours is':>10}{'in CPU':>10}{'peak MB':>10}")
-    for way, (seconds, _, _, peak, cpu) in best.items():
+    for name, (seconds, _, _, peak, cpu) in best_results.items():
         print(
-            f"{way:16}{seconds:10.2f}{cpu:10.2f}{best[ways[0]][0] / seconds:9.2f}x{ours / cpu:9.2f}x{peak / 1e6:10.0f}",
+            f"{name:16}{seconds:10.2f}{cpu:10.2f}{our_seconds / seconds:9.2f}x{our_cpu / cpu:9.2f}x{peak / 1e6:10.0f}",
             flush=True,
         )
 
@@ -145,8 +152,8 @@ SHORT = "'user_' || lpad(user_id::VARCHAR, 7, '0')"
 DIFFERENT = TEXT.replace("user_id", "(row_number() OVER ())")
 
 
-def make(folder: Path, name: str, rows: float, users: float, ids: str, options: str = "") -> Path:
-    """A file of events; users by a draw in which few have many rows."""
+def write_events(folder: Path, name: str, rows: float, users: float, ids: str, options: str = "") -> Path:
+    """Write a file of events and return its path; few of the users have many rows."""
     import duckdb
 
     path = folder / name
@@ -160,12 +167,12 @@ def make(folder: Path, name: str, rows: float, users: float, ids: str, options: 
     return path
 
 
-def pack(path: Path) -> Path:
-    """The file as gzip, beside it."""
-    packed = path.with_name(f"{path.name}.gz")
-    with path.open("rb") as plain, gzip.open(packed, "wb", 1) as file:
-        shutil.copyfileobj(plain, file, 1 << 20)
-    return packed
+def compress(path: Path) -> Path:
+    """Write the file as gzip beside it, and return the path."""
+    packed_path = path.with_name(f"{path.name}.gz")
+    with path.open("rb") as unpacked_file, gzip.open(packed_path, "wb", 1) as file:
+        shutil.copyfileobj(unpacked_file, file, 1 << 20)
+    return packed_path
 
 
 def main() -> None:
@@ -178,41 +185,46 @@ def main() -> None:
     parser.add_argument(
         "--hardest", action="store_true", help="all users different, at a tenth of the file's size"
     )
-    given = parser.parse_args()
-    ways, million = ("Sweet Spot", "bare DuckDB", "pandas"), 1e6 * given.scale
+    arguments = parser.parse_args()
+    names, million = ("Sweet Spot", "bare DuckDB", "pandas"), 1e6 * arguments.scale
     # Bare DuckDB reads ids of digits as numbers, for which 7, 07 and 7.0 are one user: as text it tells them apart.
-    of_text = (*ways[:2], "DuckDB, as text", ways[2])
+    names_for_text = (*names[:2], "DuckDB, as text", names[2])
     with tempfile.TemporaryDirectory(prefix="sweetspot-bench-") as name:
         folder = Path(name)
-        path = make(folder, "events.parquet", 50 * million, 5 * million, NUMBERS)
-        compare("Parquet", path, ways, MEMORY_LIMIT, given.repeats)
+        path = write_events(folder, "events.parquet", 50 * million, 5 * million, NUMBERS)
+        compare("Parquet", path, names, MEMORY_LIMIT, arguments.repeats)
         path.unlink()
         for title, ids in (("CSV, ids are numbers", "user_id"), ("CSV, ids are text", TEXT)):
-            path = make(folder, "events.csv", 10 * million, million, ids, "(HEADER)")
-            compare(title, path, of_text, MEMORY_LIMIT, given.repeats)
+            path = write_events(folder, "events.csv", 10 * million, million, ids, "(HEADER)")
+            compare(title, path, names_for_text, MEMORY_LIMIT, arguments.repeats)
             if ids == TEXT:
-                packed = pack(path)
-                compare("The same, gzip", packed, ways, MEMORY_LIMIT, given.repeats)
+                packed = compress(path)
+                compare("The same, gzip", packed, names, MEMORY_LIMIT, arguments.repeats)
                 packed.unlink()
             path.unlink()
-        before = make(folder, "before.csv", 1_000, 100, SHORT, "(HEADER)")
+        earlier_path = write_events(folder, "before.csv", 1_000, 100, SHORT, "(HEADER)")
         for title, ids in (
             ("A million rows, ids are numbers", "user_id"),
             ("A million rows, ids are short texts", SHORT),
             ("A million rows, ids are text", TEXT),
         ):
-            path = make(folder, "million.csv", million, million / 10, ids, "(HEADER)")
-            compare(title, path, of_text, MEMORY_LIMIT, given.repeats)
+            path = write_events(folder, "million.csv", million, million / 10, ids, "(HEADER)")
+            compare(title, path, names_for_text, MEMORY_LIMIT, arguments.repeats)
             compare(
-                "The same, the second file of a process", path, of_text, MEMORY_LIMIT, given.repeats, before
+                "The same, the second file of a process",
+                path,
+                names_for_text,
+                MEMORY_LIMIT,
+                arguments.repeats,
+                earlier_path,
             )
             path.unlink()
-        path = make(folder, "large.csv", 70 * million, 4.5 * million, TEXT, "(HEADER)")
-        compare("A file ten times the memory limit", path, ways[:1], path.stat().st_size // 10, 1)
+        path = write_events(folder, "large.csv", 70 * million, 4.5 * million, TEXT, "(HEADER)")
+        compare("A file ten times the memory limit", path, names[:1], path.stat().st_size // 10, 1)
         path.unlink()
-        if given.hardest:
-            path = make(folder, "different.csv", 45 * million, 0, DIFFERENT, "(HEADER)")
-            compare("All users different", path, ways[:1], path.stat().st_size // 10, 1)
+        if arguments.hardest:
+            path = write_events(folder, "different.csv", 45 * million, 0, DIFFERENT, "(HEADER)")
+            compare("All users different", path, names[:1], path.stat().st_size // 10, 1)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shared_outputs
-from benchmarks._peers import peer
+from benchmarks._algorithm_1 import (
+    AuditInstance,
+    bound_epsilon_on_halves,
+    find_accounted_noise,
+    simulate_shared_outputs,
+)
+from benchmarks._peers import run_peer
 from dpcore.data_owners import bounds
 from dpcore.data_owners.bounds import Collaboration, ProtectedPart, Unit, bound_alone, bound_together
 from dpcore.data_owners.study import Form, Study, StudyResult, run_study
@@ -43,7 +48,7 @@ MNIST_OPTIONS = TrainingOptions(rate=16.0, personal_steps=40)
 AUDIT_RUNS = 20_000
 
 
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under a title, columns aligned."""
     widths = [max(len(r[k]) for r in (head, *rows)) for k in range(len(head))]
     print(f"\n{title}")
@@ -52,13 +57,13 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
         print("  ".join(cells), flush=True)
 
 
-def mnist() -> LabelledRecords | None:
-    """A part of MNIST as means of 2 x 2 pixels; None without it."""
+def read_mnist() -> LabelledRecords | None:
+    """Return a part of MNIST as means of 2 x 2 pixels; None if the file is missing."""
     path = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "")) / "mnist.npz"
     if "SWEETSPOT_BENCH_DATA" not in os.environ or not path.exists():
         return None
-    with np.load(path) as whole:
-        images, labels = whole["x_train"], whole["y_train"]
+    with np.load(path) as archive:
+        images, labels = archive["x_train"], archive["y_train"]
     rows = np.random.default_rng(0).permutation(labels.size)[:MNIST_RECORDS]
     means = images[rows].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
     return LabelledRecords(
@@ -67,9 +72,9 @@ def mnist() -> LabelledRecords | None:
 
 
 def show_crossings() -> None:
-    """Closed forms for 10,000 collaborations at once, beside bisection of the bounds."""
+    """Print closed forms for 10,000 collaborations at once, beside bisection of the bounds."""
     rng = np.random.default_rng(1)
-    of = Collaboration(
+    collaboration = Collaboration(
         epsilon=1.0,
         delta=1e-5,
         owners=np.rint(np.exp(rng.uniform(1, 8, 10_000))),
@@ -79,74 +84,82 @@ def show_crossings() -> None:
         personal_diameter=0.1,
     )
     start = time.perf_counter()
-    closed = bounds.find_epsilon_star(of, ProtectedPart.JOINT)
+    closed = bounds.find_epsilon_star(collaboration, ProtectedPart.JOINT)
     took = time.perf_counter() - start
     start = time.perf_counter()
     low, high = np.full(10_000, -30.0), np.full(10_000, 30.0)
     for _ in range(100):
-        middle = (low + high) / 2.0
-        pays = bound_together(of.replace(epsilon=np.exp(middle)), ProtectedPart.JOINT) < bound_alone(of)
-        low, high = np.where(pays, low, middle), np.where(pays, middle, high)
+        midpoint = (low + high) / 2.0
+        pays = bound_together(
+            collaboration.replace(epsilon=np.exp(midpoint)), ProtectedPart.JOINT
+        ) < bound_alone(collaboration)
+        low, high = np.where(pays, low, midpoint), np.where(pays, midpoint, high)
     bisected = time.perf_counter() - start
-    off = float(np.max(np.abs(np.exp(high) / closed - 1.0)))
+    largest_difference = float(np.max(np.abs(np.exp(high) / closed - 1.0)))
     print(
         f"\nε* of 10,000 collaborations: closed form {1e3 * took:.2f} ms, bisection {1e3 * bisected:.0f} ms, "
-        f"largest relative difference {off:.1e}"
+        f"largest relative difference {largest_difference:.1e}"
     )
 
 
 def show_audits() -> None:
-    """The paper's algorithm on the constructed instance, and the forms that are trained here."""
+    """Print audits of the paper's algorithm on the constructed instance, and of the forms that are trained here."""
     rows = []
     for reach in (100.0, 10.0, 2.0):
         instance = AuditInstance(reach=reach)
-        noise = accounted_noise(instance)
+        noise = find_accounted_noise(instance)
         start = time.perf_counter()
-        outputs = shared_outputs(instance, noise, AUDIT_RUNS, seed=7)
+        outputs = simulate_shared_outputs(instance, noise, AUDIT_RUNS, seed=7)
         assert outputs is not None
-        found = halved(*outputs, instance.delta)
+        result = bound_epsilon_on_halves(*outputs, instance.delta)
         rows.append(
             (
                 f"algorithm 1, D_X = {instance.personal_diameter:,.0f} D_U, noise {noise:.2f} L",
-                f"{found.true:,}",
-                f"{found.false:,}",
-                f"{found.epsilon:.2f}",
+                f"{result.true:,}",
+                f"{result.false:,}",
+                f"{result.epsilon:.2f}",
                 f"{instance.epsilon:g}",
                 f"{time.perf_counter() - start:.1f}",
             )
         )
-    for name, held in (("a record", 1), ("a user of 5", 5), ("an owner of 30", 30)):
+    for name, unit_records in (("a record", 1), ("a user of 5", 5), ("an owner of 30", 30)):
         start = time.perf_counter()
-        outputs = _shared_outputs(held, True, 31), _shared_outputs(held, False, 32)
-        found = halved(*outputs, 1e-5)
+        outputs = (
+            _simulate_shared_outputs(unit_records, True, 31),
+            _simulate_shared_outputs(unit_records, False, 32),
+        )
+        result = bound_epsilon_on_halves(*outputs, 1e-5)
         rows.append(
             (
                 f"shared part, {name} added or removed",
-                f"{found.true:,}",
-                f"{found.false:,}",
-                f"{found.epsilon:.2f}",
+                f"{result.true:,}",
+                f"{result.false:,}",
+                f"{result.epsilon:.2f}",
                 "1",
                 f"{time.perf_counter() - start:.1f}",
             )
         )
-    table(
+    print_table(
         f"Audits, {AUDIT_RUNS:,} runs of each neighbour, judged on one half (95 % confidence, δ = 1e-5)",
         ("what", "true", "false", "shown ε ≥", "claimed", "s"),
         rows,
     )
 
 
-def _shared_outputs(held: int, present: bool, seed: int) -> np.ndarray:
-    """How far W leans to the unit's class: the largest move that the clip allows, against no other gradient."""
-    count = 4 + (held if present else 0)
+def _simulate_shared_outputs(unit_records: int, present: bool, seed: int) -> np.ndarray:
+    """Return how far W leans to the unit's class in each run: the clip's largest move, against no other gradient."""
+    count = 4 + (unit_records if present else 0)
     features = np.zeros((count, 1))
     features[4:] = 1.0
     data = LabelledRecords(features, np.zeros(count, dtype=np.int64), 2, "one unit")
-    at = pad_units(data, np.r_[np.arange(4), np.full(count - 4, 4)], 5)
+    padded_records = pad_units(data, np.r_[np.arange(4), np.full(count - 4, 4)], 5)
     options = TrainingOptions(steps=4, clip=0.2, rate=0.1)
     rng = np.random.default_rng(seed)
-    found = [fit_shared(at, 5, 1.0, 1e-5, rng, options, unit_records=held) for _ in range(AUDIT_RUNS)]
-    return np.array([w[1, 0] - w[0, 0] for w in found])
+    weights = [
+        fit_shared(padded_records, 5, 1.0, 1e-5, rng, options, unit_records=unit_records)
+        for _ in range(AUDIT_RUNS)
+    ]
+    return np.array([w[1, 0] - w[0, 0] for w in weights])
 
 
 SCIKIT_LEARN = """
@@ -161,66 +174,68 @@ print(json.dumps([["scikit-learn", time.perf_counter() - start, model.coef_.toli
 
 
 def show_against_scikit_learn(data: LabelledRecords) -> None:
-    """The fit without noise beside scikit-learn's."""
+    """Print how far the fit without noise differs from scikit-learn's."""
     learn, _ = split_records(data, 0)
     options = TrainingOptions(plain_penalty=1e-3, plain_steps=600)
     start = time.perf_counter()
-    ours = fit_without_privacy(learn, options)
+    our_model = fit_without_privacy(learn, options)
     print(f"\nNo noise, {data.name}: ours {time.perf_counter() - start:.1f} s")
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rows.npz")
         np.savez(path, x=learn.features, y=learn.labels)
-        for name, took, theirs in peer(
+        for name, took, peer_model in run_peer(
             "sklearn", "SWEETSPOT_SKLEARN", SCIKIT_LEARN, [path, str(options.plain_penalty)]
         ):
-            off = float(np.abs(ours - theirs.T).max())
-            print(f"{name} {took:.1f} s, coefficients differ by {off:.1e}")
+            largest_difference = float(np.abs(our_model - peer_model.T).max())
+            print(f"{name} {took:.1f} s, coefficients differ by {largest_difference:.1e}")
 
 
 def show_study(title: str, study: Study, data: LabelledRecords) -> StudyResult:
-    """Mean test accuracies, and the time."""
-    start, used = time.perf_counter(), time.process_time()
-    found = run_study(study, data)
-    took, cpu = time.perf_counter() - start, time.process_time() - used
+    """Print mean test accuracies, and the time; return the result."""
+    start, start_cpu = time.perf_counter(), time.process_time()
+    result = run_study(study, data)
+    took, cpu = time.perf_counter() - start, time.process_time() - start_cpu
     names = [(form.value, form, 0) for form in (Form.SEPARATE, Form.NON_PRIVATE, Form.NON_PRIVATE_PERSONAL)]
     for e, epsilon in enumerate(study.epsilons):
         names += [(f"{form.value}, ε = {epsilon:g}", form, e) for form in (Form.FULL, Form.JOINT)]
     rows = [
-        (name, *(f"{value:.3f}" for value in found.average(form)[e]))
+        (name, *(f"{value:.3f}" for value in result.average(form)[e]))
         for name, form, e in names
-        if e < found.accuracy[form].shape[0]
+        if e < result.accuracy[form].shape[0]
     ]
-    table(
+    print_table(
         f"{title}: test accuracy, {len(study.seeds)} seed(s), {took:.0f} s ({cpu:.0f} s of CPU)",
         ("form", *(f"n = {n}" for n in study.owners)),
         rows,
     )
-    for other in (Form.FULL, Form.SEPARATE):
-        sign = found.compare(Form.JOINT, other)
+    for other_form in (Form.FULL, Form.SEPARATE):
+        sign = result.compare(Form.JOINT, other_form)
         print(
-            f"joint above {other.value} in {int(np.sum(sign == 1))} of {sign.size} cells, below in "
+            f"joint above {other_form.value} in {int(np.sum(sign == 1))} of {sign.size} cells, below in "
             f"{int(np.sum(sign == -1))}; the others within the standard error"
         )
-    return found
+    return result
 
 
 def show_users(data: LabelledRecords, study: Study, sizes: Sequence[int]) -> None:
-    """User level: the user's summed gradient clipped, beside group privacy of clipped records; table 4."""
+    """Print accuracies at user level: the user's summed gradient clipped, beside group privacy; table 4."""
     rows = []
-    seen: dict[tuple[bool, Form], list[float]] = {}
-    for held in sizes:
+    means_by_form: dict[tuple[bool, Form], list[float]] = {}
+    for unit_records in sizes:
         for by_group in (False, True):
-            asked = replace(study, unit=Unit.USER, records_per_user=held, by_group=by_group)
-            found = run_study(asked, data)
+            user_study = replace(
+                study, unit=Unit.USER, records_per_user=unit_records, uses_group_privacy=by_group
+            )
+            result = run_study(user_study, data)
             for form in (Form.FULL, Form.JOINT):
-                seen.setdefault((by_group, form), []).append(float(found.average(form).mean()))
+                means_by_form.setdefault((by_group, form), []).append(float(result.average(form).mean()))
             rows.append(
                 (
-                    f"m/r = {held}, {'group privacy' if by_group else 'per-user clip'}",
+                    f"m/r = {unit_records}, {'group privacy' if by_group else 'per-user clip'}",
                     *(
                         f"{value:.3f}"
                         for form in (Form.FULL, Form.JOINT)
-                        for value in found.average(form).ravel()
+                        for value in result.average(form).ravel()
                     ),
                 )
             )
@@ -230,8 +245,8 @@ def show_users(data: LabelledRecords, study: Study, sizes: Sequence[int]) -> Non
         for e in study.epsilons
         for n in study.owners
     ]
-    table(f"{data.name}, user level: test accuracy", ("form", *head), rows)
-    for (by_group, form), scores in seen.items():
+    print_table(f"{data.name}, user level: test accuracy", ("form", *head), rows)
+    for (by_group, form), scores in means_by_form.items():
         how = "group privacy" if by_group else "per-user clip"
         falls = all(later <= earlier for earlier, later in itertools.pairwise(scores))
         print(
@@ -240,17 +255,17 @@ def show_users(data: LabelledRecords, study: Study, sizes: Sequence[int]) -> Non
 
 
 def main() -> None:
-    """Everything, with ``--full`` the whole grid as well, or a part of the grid alone."""
+    """Print everything, with ``--full`` the whole grid as well, or a part of the grid alone."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="n in {4 … 512}, six ε, five seeds, both levels")
     parser.add_argument("--levels", nargs="+", choices=list(LEVELS), help="parts of the grid, alone")
     parser.add_argument("--seeds", type=int, default=5, help="runs of the grid, 1 to 5")
-    given = parser.parse_args()
-    data, seeds = mnist(), tuple(range(1, given.seeds + 1))
-    if given.levels:
+    arguments = parser.parse_args()
+    data, seeds = read_mnist(), tuple(range(1, arguments.seeds + 1))
+    if arguments.levels:
         if data is None:
             parser.error(NO_MNIST)
-        show_grid(data, given.levels, seeds)
+        show_grid(data, arguments.levels, seeds)
         return
     show_crossings()
     show_audits()
@@ -265,7 +280,7 @@ def main() -> None:
     large = Study((4, 64, 512), (0.25, 1.0), seeds=(1,), delta=1e-4, options=MNIST_OPTIONS)
     show_study("MNIST", large, data)
     show_users(data, replace(large, owners=(64,), epsilons=(1.0,)), (5, 20))
-    if given.full:
+    if arguments.full:
         show_grid(data, list(LEVELS), seeds)
 
 
@@ -281,7 +296,7 @@ LEVELS: dict[str, dict[str, Any]] = {
 
 
 def show_grid(data: LabelledRecords, levels: Sequence[str], seeds: tuple[int, ...]) -> None:
-    """The grid of the paper's tables on MNIST, level by level."""
+    """Print the grid of the paper's tables on MNIST, level by level."""
     grid = Study(
         (4, 16, 64, 128, 256, 512),
         (0.25, 1.0, 2.0, 5.0, 10.0, 100.0),

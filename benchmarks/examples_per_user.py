@@ -40,11 +40,11 @@ SIZES = tuple(
 DESIGN_SEED = 7
 
 
-class Kind(enum.Enum):
-    """What digits a user has."""
+class UserDesign(enum.Enum):
+    """Designs of which digits a user has."""
 
     DIVERSE = "any digits"
-    ALIKE = "one or two kinds of digits"
+    SIMILAR = "one or two kinds of digits"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,27 +55,27 @@ class Digits:
         features: Of norm 1, shape (rows, 65); those of a user follow each other.
         labels: 0 to 9, shape (rows,).
         user: Codes, ascending, shape (rows,).
-        pick: (features, labels) on which learning rates are picked.
-        test: Likewise, on which accuracy is measured.
-        alike: r, the share of a gradient that a user's digits have in common at the first step; of public digits.
+        picking_digits: (features, labels) on which learning rates are picked.
+        testing_digits: Likewise, on which accuracy is measured.
+        gradient_similarity: r, the share of a gradient that a user's digits share at the first step; of public digits.
     """
 
     features: FloatArray
     labels: IntArray
     user: IntArray
-    pick: tuple[FloatArray, IntArray]
-    test: tuple[FloatArray, IntArray]
-    alike: float
+    picking_digits: tuple[FloatArray, IntArray]
+    testing_digits: tuple[FloatArray, IntArray]
+    gradient_similarity: float
 
     @property
     def histogram(self) -> ContributionHistogram:
-        """Digits per user."""
+        """Return the histogram of digits per user."""
         return ContributionHistogram.from_counts(np.bincount(self.user))
 
 
 @functools.cache
-def digits(kind: Kind) -> Digits:
-    """The sample, dealt out.
+def deal_digits(design: UserDesign) -> Digits:
+    """Deal the sample out to invented users.
 
     Raises:
         InvalidInput: The file is missing.
@@ -89,179 +89,185 @@ def digits(kind: Kind) -> Digits:
     features = np.c_[
         math.sqrt(0.96) * pixels / np.linalg.norm(pixels, axis=1, keepdims=True), np.full(len(table), 0.2)
     ]
-    rest = np.arange(TEST + PICK, len(table))
+    user_rows = np.arange(TEST + PICK, len(table))
     sizes = rng.permutation(np.array(SIZES))
-    if kind is Kind.ALIKE:
+    if design is UserDesign.SIMILAR:
         # In the order of their labels: neighbours in that order have one kind, or two.
-        rest = rest[np.argsort(labels[rest], kind="stable")]
+        user_rows = user_rows[np.argsort(labels[user_rows], kind="stable")]
     user = np.repeat(np.arange(sizes.size), sizes)
-    x, y = features[rest], labels[rest]
-    held = [(features[part], labels[part]) for part in (slice(TEST, TEST + PICK), slice(0, TEST))]
-    return Digits(x, y, user, held[0], held[1], _alike(x, y, user))
+    x, y = features[user_rows], labels[user_rows]
+    held_out = [(features[block], labels[block]) for block in (slice(TEST, TEST + PICK), slice(0, TEST))]
+    return Digits(x, y, user, held_out[0], held_out[1], _estimate_similarity(x, y, user))
 
 
-def _alike(x: FloatArray, y: IntArray, user: IntArray) -> float:
-    """r of the gradients at the first step, less their mean: products of two digits of a user over squares of one."""
+def _estimate_similarity(x: FloatArray, y: IntArray, user: IntArray) -> float:
+    """Estimate r of the gradients at the first step, less their mean: products of two digits of a user over squares."""
     gradients = np.einsum("ic,if->icf", 1.0 / CLASSES - np.eye(CLASSES)[y], x).reshape(len(y), -1)
     gradients -= gradients.mean(axis=0)
     starts = np.flatnonzero(np.r_[True, np.diff(user) > 0])
     sums, sizes = np.add.reduceat(gradients, starts), np.bincount(user)
     squares = (gradients**2).sum()
     pairs = (sums**2).sum() - squares
-    found = pairs / float((sizes * (sizes - 1)).sum()) / (squares / len(y))
-    return float(np.clip(found, 0.0, 1.0))
+    similarity = pairs / float((sizes * (sizes - 1)).sum()) / (squares / len(y))
+    return float(np.clip(similarity, 0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """What was trained.
+class TrainingResult:
+    """Accuracies of all trainings of one design.
 
     Attributes:
-        kind: Of users.
-        alike: r that the estimates go by.
+        design: Of users.
+        gradient_similarity: r that the estimates go by.
         options: Every bound with every way, with its noise multiplier and its estimate.
         accuracy: On the part for testing, shape (options, seeds), at the picked rates.
         rates: Picked learning rate of each option.
-        without: Accuracy without noise, all examples drawn; the mean over seeds.
+        noiseless_accuracy: Accuracy without noise, all examples drawn; the mean over seeds.
     """
 
-    kind: Kind
-    alike: float
+    design: UserDesign
+    gradient_similarity: float
     options: tuple[Candidate, ...]
     accuracy: FloatArray
     rates: FloatArray
-    without: float
+    noiseless_accuracy: float
 
     @property
     def seeds(self) -> int:
-        """Trainings of each option."""
+        """Return the number of trainings of each option."""
         return int(self.accuracy.shape[1])
 
     @property
-    def mean(self) -> FloatArray:
-        """Mean accuracy, shape (options,)."""
+    def mean_accuracy(self) -> FloatArray:
+        """Return the mean accuracy, shape (options,)."""
         return np.asarray(self.accuracy.mean(axis=1))
 
     @property
     def standard_error(self) -> FloatArray:
-        """Standard error of the mean; not a number with one seed."""
+        """Return the standard error of the mean, shape (options,); NaN with one seed."""
         if self.seeds < 2:
             return np.full(len(self.options), np.nan)
         return np.asarray(self.accuracy.std(axis=1, ddof=1) / math.sqrt(self.seeds))
 
 
-def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Candidate, ...]:
-    """Bounds and ways that are trained, with their noise multipliers by Rényi accounting.
+def list_options(design: UserDesign, epsilon: float, delta: float) -> tuple[Candidate, ...]:
+    """List the bounds and samplings that are trained, with their noise multipliers by Rényi accounting.
 
     Raises:
         InvalidInput: No noise keeps ε.
     """
-    data = digits(kind)
+    data = deal_digits(design)
     dimension = CLASSES * data.features.shape[1]
-    asked = ExamplesParameters(
-        epsilon, delta, BATCH, STEPS, dimension=dimension, gradient_similarity=data.alike
+    parameters = ExamplesParameters(
+        epsilon, delta, BATCH, STEPS, dimension=dimension, gradient_similarity=data.gradient_similarity
     )
-    found = [
-        evaluate_candidate(data.histogram, asked, way, bound)
-        for way in (Sampling.EXAMPLES, Sampling.USERS)
+    candidates = [
+        evaluate_candidate(data.histogram, parameters, sampling, bound)
+        for sampling in (Sampling.EXAMPLES, Sampling.USERS)
         for bound in BOUNDS
     ]
-    return tuple(one for one in found if one is not None)
+    return tuple(candidate for candidate in candidates if candidate is not None)
 
 
-def train(kind: Kind, epsilon: float, delta: float, seeds: int = SEEDS) -> Trained:
+def train(design: UserDesign, epsilon: float, delta: float, seeds: int = SEEDS) -> TrainingResult:
     """Train every option with every seed and learning rate.
 
     Args:
-        kind: What digits a user has.
+        design: What digits a user has.
         epsilon: Privacy budget of each training.
         delta: Likewise.
         seeds: Draws of kept examples, batches and noise, at least 1.
     """
-    data, private = digits(kind), options_for(kind, epsilon, delta)
-    options = (*private, option_without_noise(data))
+    data, private = deal_digits(design), list_options(design, epsilon, delta)
+    options = (*private, build_noiseless_option(data))
     picking, testing = np.zeros((2, seeds, len(options), len(RATES)))
     for seed, i, j in np.ndindex(picking.shape):
-        theta = _trained(data, options[i], RATES[j], np.random.default_rng((seed, i, j)))
-        picking[seed, i, j], testing[seed, i, j] = _accuracy(theta, data.pick), _accuracy(theta, data.test)
+        theta = _train_once(data, options[i], RATES[j], np.random.default_rng((seed, i, j)))
+        picking[seed, i, j], testing[seed, i, j] = (
+            _compute_accuracy(theta, data.picking_digits),
+            _compute_accuracy(theta, data.testing_digits),
+        )
     best = picking.mean(axis=0).argmax(axis=1)
     accuracy = np.take_along_axis(testing, best[None, :, None], axis=2)[:, :, 0].T
     rates = np.array(RATES)[best[:-1]]
-    return Trained(kind, data.alike, private, accuracy[:-1], rates, float(accuracy[-1].mean()))
-
-
-def option_without_noise(data: Digits) -> Candidate:
-    """All digits may be drawn, and nothing is added."""
-    dimension = CLASSES * data.features.shape[1]
-    asked = ExamplesParameters(
-        1.0, batch_size=BATCH, steps=STEPS, dimension=dimension, gradient_similarity=data.alike
+    return TrainingResult(
+        design, data.gradient_similarity, private, accuracy[:-1], rates, float(accuracy[-1].mean())
     )
-    found = evaluate_candidate(data.histogram, asked, Sampling.EXAMPLES, BOUNDS[-1], 0.0)
-    assert found is not None
-    return found
 
 
-def kept_rows(user: IntArray, bound: int, rng: np.random.Generator) -> IntArray:
-    """Rows of at most ``bound`` examples of each user, drawn by a rule that looks at that user alone; ascending."""
+def build_noiseless_option(data: Digits) -> Candidate:
+    """Build the option that may draw all digits and adds no noise."""
+    dimension = CLASSES * data.features.shape[1]
+    parameters = ExamplesParameters(
+        1.0, batch_size=BATCH, steps=STEPS, dimension=dimension, gradient_similarity=data.gradient_similarity
+    )
+    candidate = evaluate_candidate(data.histogram, parameters, Sampling.EXAMPLES, BOUNDS[-1], 0.0)
+    assert candidate is not None
+    return candidate
+
+
+def draw_kept_rows(user: IntArray, bound: int, rng: np.random.Generator) -> IntArray:
+    """Draw at most ``bound`` rows of each user by a rule that looks at that user alone; ascending."""
     order = np.lexsort((rng.random(user.size), user))
     starts = np.flatnonzero(np.r_[True, np.diff(user) > 0])
     rank = np.arange(user.size) - starts[user]
     return np.asarray(np.sort(order[rank < bound]))
 
 
-def _trained(data: Digits, of: Candidate, rate: float, rng: np.random.Generator) -> FloatArray:
-    """Softmax regression by noisy steps; the sum of the last half of the iterates, shape (classes, features)."""
-    rows = kept_rows(data.user, of.bound, rng)
+def _train_once(data: Digits, option: Candidate, rate: float, rng: np.random.Generator) -> FloatArray:
+    """Train softmax regression by noisy steps; return the sum of the last half of the iterates, (classes, features)."""
+    rows = draw_kept_rows(data.user, option.bound, rng)
     x, y, user = data.features[rows], np.eye(CLASSES)[data.labels[rows]], data.user[rows]
     theta = np.zeros((CLASSES, x.shape[1]))
     average = np.zeros_like(theta)
     num_users = int(user[-1]) + 1
     for step in range(STEPS):
-        if of.sampling is Sampling.USERS:
-            drawn = np.flatnonzero((rng.random(num_users) < of.rate)[user])
+        if option.sampling is Sampling.USERS:
+            batch = np.flatnonzero((rng.random(num_users) < option.rate)[user])
         else:
-            drawn = np.flatnonzero(rng.random(user.size) < of.rate)
-        total = _clipped_sum(theta, x[drawn], y[drawn], user[drawn], of)
-        total += of.multiplier * of.norm * rng.standard_normal(theta.shape)
-        theta = theta - rate * total / of.divisor
+            batch = np.flatnonzero(rng.random(user.size) < option.rate)
+        total = _sum_clipped(theta, x[batch], y[batch], user[batch], option)
+        total += option.multiplier * option.norm * rng.standard_normal(theta.shape)
+        theta = theta - rate * total / option.divisor
         # Added up and not divided: the class of the largest score is the same.
         average += theta if step >= STEPS // 2 else 0.0
     return average
 
 
-def _clipped_sum(
-    theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray, of: Candidate
+def _sum_clipped(
+    theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray, option: Candidate
 ) -> FloatArray:
-    """Sum of gradients clipped to 1, or of users' mean gradients clipped to κ."""
+    """Sum gradients clipped to 1, or users' mean gradients clipped to κ."""
     if not user.size:
         return np.zeros_like(theta)
     scores = x @ theta.T
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     residual = scores / scores.sum(axis=1, keepdims=True) - y
-    if of.sampling is Sampling.EXAMPLES:
+    if option.sampling is Sampling.EXAMPLES:
         norms = np.linalg.norm(residual, axis=1, keepdims=True) * np.linalg.norm(x, axis=1, keepdims=True)
         return np.asarray((residual / np.maximum(norms, 1.0)).T @ x)
     gradients = (residual[:, :, None] * x[:, None, :]).reshape(user.size, -1)
     starts = np.flatnonzero(np.r_[True, np.diff(user) > 0])
     means = np.add.reduceat(gradients, starts) / np.diff(np.r_[starts, user.size])[:, None]
     norms = np.linalg.norm(means, axis=1, keepdims=True)
-    return np.asarray((means / np.maximum(norms / of.norm, 1.0)).sum(axis=0).reshape(theta.shape))
+    return np.asarray((means / np.maximum(norms / option.norm, 1.0)).sum(axis=0).reshape(theta.shape))
 
 
-def _accuracy(theta: FloatArray, of: tuple[FloatArray, IntArray]) -> float:
-    x, y = of
+def _compute_accuracy(theta: FloatArray, test_digits: tuple[FloatArray, IntArray]) -> float:
+    """Return the share of the digits that are classified right."""
+    x, y = test_digits
     return float(((x @ theta.T).argmax(axis=1) == y).mean())
 
 
-def show(kind: Kind, epsilon: float, delta: float) -> None:
+def print_design(design: UserDesign, epsilon: float, delta: float) -> None:
     """Print accuracy beside the estimate, for every bound and way of drawing."""
-    trained = train(kind, epsilon, delta)
+    trained = train(design, epsilon, delta)
     print(
-        f"\nA user has {kind.value}: ε = {epsilon:g}, δ = {delta:g}, r = {trained.alike:.2f}, {trained.seeds} seeds; "
-        f"accuracy without noise {trained.without:.3f}"
+        f"\nA user has {design.value}: ε = {epsilon:g}, δ = {delta:g}, r = {trained.gradient_similarity:.2f}, "
+        f"{trained.seeds} seeds; accuracy without noise {trained.noiseless_accuracy:.3f}"
     )
     print(f"{'drawn':<10}{'G':>4}{'noise':>9}{'estimate':>10}{'accuracy':>18}{'rate':>6}")
-    rows = zip(trained.options, trained.mean, trained.standard_error, trained.rates, strict=True)
+    rows = zip(trained.options, trained.mean_accuracy, trained.standard_error, trained.rates, strict=True)
     for option_, mean, error, rate in rows:
         accuracy = f"{mean:.3f} ± {error:.3f}"
         print(
@@ -271,5 +277,5 @@ def show(kind: Kind, epsilon: float, delta: float) -> None:
 
 
 if __name__ == "__main__":
-    for each in Kind:
-        show(each, 2.0, 1e-5)
+    for each in UserDesign:
+        print_design(each, 2.0, 1e-5)

@@ -58,72 +58,80 @@ PAPER = {1: 21.6, 2: 23.7, 4: 22.8, 5: 8.4}
 bucket from the rarest (Krichene et al. 2023, appendix D.2, which leaves one out)."""
 
 
-def timed(name: str, work: Callable[[], Any]) -> Any:
-    """Do it, and print what it took."""
+def print_time(name: str, work: Callable[[], Any]) -> Any:
+    """Do the work, print its seconds, and return its result."""
     processor, clock = time.process_time(), time.perf_counter()
-    found = work()
+    result = work()
     took, passed = time.process_time() - processor, time.perf_counter() - clock
     print(f"{name:<58} {took:>8.2f} s {passed:>8.2f} s by the clock")
-    return found
+    return result
 
 
-def memory() -> str:
-    """The most that this process has held."""
+def format_memory() -> str:
+    """Return the most memory that this process has held, as text."""
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"
 
 
-def large() -> Ratings:
-    """Times and memory at the size of MovieLens 10M."""
+def measure_large() -> Ratings:
+    """Print times and memory at the size of MovieLens 10M; return its ratings."""
     print("Generated, 69,878 users and 10,677 items")
-    ratings: Ratings = timed("ratings drawn", lambda: LARGE.draw(np.random.default_rng(1)))
-    print(f"{ratings.num_ratings:,} ratings; memory so far {memory()}")
+    ratings: Ratings = print_time("ratings drawn", lambda: LARGE.draw(np.random.default_rng(1)))
+    print(f"{ratings.num_ratings:,} ratings; memory so far {format_memory()}")
     limits = RatingRange()
     for dimension in (8, 32):
         settings = FactorSettings(dimension, 1, 5.0, 5.0, offset=0.0)
-        timed(f"a sweep without privacy, d = {dimension}", partial(fit, ratings, settings, limits))
+        print_time(f"a sweep without privacy, d = {dimension}", partial(fit, ratings, settings, limits))
     spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, 2, 100)
     for scheme in Scheme:
-        timed(
+        print_time(
             f"a private fit of two sweeps, d = 8, {scheme.value}",
             partial(fit_private, ratings, FactorSettings(8, 2), limits, scheme, spending),
         )
-    print(f"most memory: {memory()}\n")
+    print(f"most memory: {format_memory()}\n")
     return ratings
 
 
-def errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
-    """Mean errors with standard errors over seeds, and adaptive weights against the other schemes."""
+def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
+    """Print mean errors with standard errors over seeds, and adaptive weights against the other schemes."""
     result = run(ratings, study)
     print(
         f"{title}: {ratings.num_ratings:,} ratings, d = {study.settings.dimension}, T = {study.settings.sweeps}, "
         f"k = {study.max_items}, {study.repeats} seeds;\n"
         "RMSE over all items, then from the rarest fifth to the most rated, with standard errors"
     )
-    for at, epsilon in enumerate(study.epsilons):
-        for place, kind in enumerate(study.models):
-            if at and not kind.is_private:
+    for epsilon_index, epsilon in enumerate(study.epsilons):
+        for row_index, model in enumerate(study.models):
+            if epsilon_index and not model.is_private:
                 continue
-            print(f"  ε = {epsilon:<4g} {kind.value:<28}" + _row(result.rmse[place, at]))
-        for other in (ModelKind.UNIFORM, ModelKind.TAIL, *MEANS):
-            gain = _gain(result, other, at)
-            print(f"  ε = {epsilon:<4g} adaptive gains over {other.value:<20}" + _row(gain, "{:+.2f}", " %"))
-        if epsilon == 1.0:
-            said = "".join(
-                f"{'≥ ' + str(PAPER[place]) + ' %' if place in PAPER else '–':>17}"
-                for place in range(1 + BUCKETS)
+            print(
+                f"  ε = {epsilon:<4g} {model.value:<28}" + _format_row(result.rmse[row_index, epsilon_index])
             )
-            print(f"  ε = 1    the paper, over tail (MovieLens 10M)     {said}")
-            _compare(result, at)
+        for other_model in (ModelKind.UNIFORM, ModelKind.TAIL, *MEANS):
+            gain = _compute_gain(result, other_model, epsilon_index)
+            print(
+                f"  ε = {epsilon:<4g} adaptive gains over {other_model.value:<20}"
+                + _format_row(gain, "{:+.2f}", " %")
+            )
+        if epsilon == 1.0:
+            paper_gains = "".join(
+                f"{'≥ ' + str(PAPER[bucket]) + ' %' if bucket in PAPER else '–':>17}"
+                for bucket in range(1 + BUCKETS)
+            )
+            print(f"  ε = 1    the paper, over tail (MovieLens 10M)     {paper_gains}")
+            _print_missing_gains(result, epsilon_index)
     print()
 
 
-def _gain(result: StudyResult, other: ModelKind, at: int) -> FloatArray:
-    """By how many per cent the adaptive error is below the other's, per seed: shape (seeds, 1 + BUCKETS)."""
-    ours, theirs = (result.list_runs(kind)[at] for kind in (ModelKind.ADAPTIVE, other))
-    return np.asarray(100.0 * (1.0 - ours / theirs))
+def _compute_gain(result: StudyResult, other_model: ModelKind, epsilon_index: int) -> FloatArray:
+    """Compute by how many per cent the adaptive error is below the other's, per seed: shape (seeds, 1 + BUCKETS)."""
+    adaptive_errors, other_errors = (
+        result.list_runs(model)[epsilon_index] for model in (ModelKind.ADAPTIVE, other_model)
+    )
+    return np.asarray(100.0 * (1.0 - adaptive_errors / other_errors))
 
 
-def _row(values: FloatArray, form: str = "{:.4f}", unit: str = "") -> str:
+def _format_row(values: FloatArray, form: str = "{:.4f}", unit: str = "") -> str:
+    """Format the mean of each column of ``values``, with its standard error."""
     cells = []
     for column in values.T:
         column = column[np.isfinite(column)]
@@ -133,16 +141,17 @@ def _row(values: FloatArray, form: str = "{:.4f}", unit: str = "") -> str:
     return "".join(cells)
 
 
-def _compare(result: StudyResult, at: int) -> None:
-    gain = _gain(result, ModelKind.TAIL, at).mean(axis=0)
-    missing = [place for place, least in PAPER.items() if not gain[place] >= least]
-    if missing:
-        named = ", ".join(str(place - 1) for place in missing)
-        print(f"  The paper's gains over tail sampling are not seen here in bucket {named}.")
+def _print_missing_gains(result: StudyResult, epsilon_index: int) -> None:
+    """Print the buckets whose gain over tail sampling is below the paper's, if any."""
+    gain = _compute_gain(result, ModelKind.TAIL, epsilon_index).mean(axis=0)
+    missing_buckets = [bucket for bucket, paper_gain in PAPER.items() if not gain[bucket] >= paper_gain]
+    if missing_buckets:
+        bucket_texts = ", ".join(str(bucket - 1) for bucket in missing_buckets)
+        print(f"  The paper's gains over tail sampling are not seen here in bucket {bucket_texts}.")
 
 
-def movielens() -> Ratings | None:
-    """MovieLens 1M where it lies at hand."""
+def read_movielens() -> Ratings | None:
+    """Return MovieLens 1M; if its file is missing, print a sentence and return None."""
     folder = os.environ.get("SWEETSPOT_BENCH_DATA")
     file = Path(folder or "") / "ml1m_user_movie_rating.csv"
     if folder is None or not file.exists():
@@ -155,8 +164,8 @@ def movielens() -> Ratings | None:
     return Ratings.from_columns(codes[0], codes[1], values.astype(np.float32))
 
 
-def beside_implicit(ratings: Ratings, dimension: int = 32, ridge: float = 10.0) -> None:
-    """One sweep of the same objective, that of implicit feedback, by both solvers of `implicit` and by ours.
+def compare_with_implicit(ratings: Ratings, dimension: int = 32, ridge: float = 10.0) -> None:
+    """Print one sweep of the same objective, that of implicit feedback, by both solvers of `implicit` and by ours.
 
     sum over all pairs c (p - <x, y>)^2 + ridge (|x|^2 + |y|^2), where c is the rating and p = 1 where there is one, and
     c = 1 and p = 0 elsewhere. What all pairs share is one matrix, added to the sums of every row.
@@ -175,43 +184,47 @@ def beside_implicit(ratings: Ratings, dimension: int = 32, ridge: float = 10.0) 
     by_item = matrix.T.tocsr()
     first = np.random.default_rng(0).normal(size=(ratings.num_items, dimension)).astype(np.float32) / 10.0
 
-    def theirs(solver: Callable[..., None]) -> tuple[Any, Any]:
+    def run_solver(solver: Callable[..., None]) -> tuple[Any, Any]:
+        """Run one sweep of a solver of implicit; return factors of users and of items."""
         users, items = np.zeros((ratings.num_users, dimension), np.float32), first.copy()
         solver(matrix, users, items, ridge, num_threads=1)
         solver(by_item, items, users, ridge, num_threads=1)
         return users, items
 
-    found = {
-        "implicit, Cholesky": timed("implicit, Cholesky", lambda: theirs(als.least_squares)),
-        "implicit, conjugate gradients (3 steps)": timed(
-            "implicit, conjugate gradients (3 steps)", lambda: theirs(als.least_squares_cg)
+    factors_by_name = {
+        "implicit, Cholesky": print_time("implicit, Cholesky", lambda: run_solver(als.least_squares)),
+        "implicit, conjugate gradients (3 steps)": print_time(
+            "implicit, conjugate gradients (3 steps)", lambda: run_solver(als.least_squares_cg)
         ),
-        "ours": timed("ours", lambda: _implicit_sweep(ratings, first, ridge)),
+        "ours": print_time("ours", lambda: _run_implicit_sweep(ratings, first, ridge)),
     }
-    reached = {
-        name: _implicit_objective(ratings, users, items, ridge) for name, (users, items) in found.items()
+    objectives = {
+        name: _compute_implicit_objective(ratings, users, items, ridge)
+        for name, (users, items) in factors_by_name.items()
     }
-    for name, value in reached.items():
+    for name, value in objectives.items():
         print(f"  objective of {name:<44} {value:.3f}")
-    apart = abs(reached["ours"] / reached["implicit, Cholesky"] - 1.0)
-    print(f"  ours and Cholesky differ by {apart:.1e} of it\n")
+    relative_difference = abs(objectives["ours"] / objectives["implicit, Cholesky"] - 1.0)
+    print(f"  ours and Cholesky differ by {relative_difference:.1e} of it\n")
 
 
-def _implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, Any]:
-    above, right = np.triu_indices(first.shape[1])
-    shared, of_items = (first.T @ first)[above, right], multiply_coordinates(first)
+def _run_implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, Any]:
+    """Run one sweep of ours; return factors of users and of items."""
+    row_indices, column_indices = np.triu_indices(first.shape[1])
+    shared, of_items = (first.T @ first)[row_indices, column_indices], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
-    into = LeastSquaresSums.build_zeros(ratings.num_items, first.shape[1], np.float32)
+    item_sums = LeastSquaresSums.build_zeros(ratings.num_items, first.shape[1], np.float32)
     for block in ratings.blocks(choose_block_size(first.shape[1])):
         weights = ratings.values[block.ratings]
         matrices, vectors = block.build_matrix(weights - 1.0) @ of_items, block.build_matrix(weights) @ first
         users[block.users] = solve_rows(LeastSquaresSums(matrices + shared, vectors), ridge)
-        into.add(block, users[block.users], weights - 1.0, weights)
-    shared = (users.T @ users)[above, right]
-    return users, solve_rows(LeastSquaresSums(into.matrices + shared, into.vectors), ridge)
+        item_sums.add(block, users[block.users], weights - 1.0, weights)
+    shared = (users.T @ users)[row_indices, column_indices]
+    return users, solve_rows(LeastSquaresSums(item_sums.matrices + shared, item_sums.vectors), ridge)
 
 
-def _implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:
+def _compute_implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:
+    """Compute the objective of implicit feedback over all pairs."""
     users, items = users.astype(np.float64), items.astype(np.float64)
     scores = np.einsum("pd,pd->p", users[ratings.graph.users], items[ratings.items])
     everywhere = float(np.sum((users.T @ users) * (items.T @ items)))
@@ -225,8 +238,8 @@ MOST_ERROR = 0.05
 """Standard error of an excess, as a share of it, up to which it is taken as known."""
 
 
-def table_over_epsilon() -> bool:
-    """Every private model over epsilon, on the same splits and noise, and what the page would answer.
+def print_table_over_epsilon() -> bool:
+    """Print every private model over epsilon, on the same splits and noise, and what the page would answer.
 
     The page's answer is that of a training with its own settings, three seeds by default, none of them in the table.
 
@@ -234,50 +247,59 @@ def table_over_epsilon() -> bool:
         Whether the answer is never more than one standard error of their difference behind the best model.
     """
     page = FactorisationParameters(1.0)
-    asked = replace(page.study, epsilons=TABLE_EPSILONS, with_recall=False)
-    given = {
-        "Generated, the page's defaults": (page.population.draw(np.random.default_rng(page.data_seed)), asked)
+    table_study = replace(page.study, epsilons=TABLE_EPSILONS, with_recall=False)
+    studies_by_name = {
+        "Generated, the page's defaults": (
+            page.population.draw(np.random.default_rng(page.data_seed)),
+            table_study,
+        )
     }
-    if (real := movielens()) is not None:
-        given["MovieLens 1M"] = (real, replace(asked, limits=RatingRange(1.0, 5.0)))
+    if (real := read_movielens()) is not None:
+        studies_by_name["MovieLens 1M"] = (real, replace(table_study, limits=RatingRange(1.0, 5.0)))
     print(
-        f"RMSE over {TABLE_SEEDS} paired seeds, ± one standard error; delta {asked.delta:g}, add or remove a user. "
-        "Each seed splits\nevery user's ratings anew. The answer is what the page says after a training of its own, "
-        f"{page.repeats} other seeds, and is\njudged here. Excess: of its error over that of the factorisation without "
-        "privacy, with its standard error as a share."
+        f"RMSE over {TABLE_SEEDS} paired seeds, ± one standard error; delta {table_study.delta:g}, add or remove "
+        "a user. Each seed splits\nevery user's ratings anew. The answer is what the page says after a training of its "
+        f"own, {page.repeats} other seeds, and is\njudged here. Excess: of its error over that of the factorisation "
+        "without privacy, with its standard error as a share."
     )
     failed, unsure = [], []
-    for name, (ratings, study) in given.items():
+    for name, (ratings, study) in studies_by_name.items():
         assert ratings is not None
         on_page = run(ratings, study)
         result = run(ratings, replace(study, repeats=TABLE_SEEDS, seed=TABLE_SEED))
-        plain = ", ".join(
-            f"{kind.value} {result.list_runs(kind)[0, :, 0].mean():.4f}"
-            for kind in study.models
-            if not kind.is_private
+        plain_errors = ", ".join(
+            f"{model.value} {result.list_runs(model)[0, :, 0].mean():.4f}"
+            for model in study.models
+            if not model.is_private
         )
-        print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain}")
-        private = [kind for kind in study.models if kind.is_private]
-        print(f"{'epsilon':>8}" + "".join(f"{kind.value:>34}" for kind in private) + "  answer")
-        for at, epsilon in enumerate(study.epsilons):
-            found = {kind: result.list_runs(kind)[at, :, 0] for kind in private}
-            said = judge(on_page, epsilon)
-            assert said is not None
-            answer = FACTORISATION if said.is_worth_it else RatingStudy.baseline
-            least = min(found, key=lambda kind: found[kind].mean())
-            more = found[answer] - found[least]
-            cells = "".join(f"{f'{one.mean():.4f} ± {_error(one):.4f}':>34}" for one in found.values())
-            passed = answer is least or more.mean() <= _error(more)
-            excess = found[answer] - result.list_runs(ModelKind.NO_PRIVACY)[at, :, 0]
-            share = _error(excess) / max(abs(excess.mean()), 1e-12)
+        print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain_errors}")
+        private = [model for model in study.models if model.is_private]
+        print(f"{'epsilon':>8}" + "".join(f"{model.value:>34}" for model in private) + "  answer")
+        for epsilon_index, epsilon in enumerate(study.epsilons):
+            errors_by_model = {model: result.list_runs(model)[epsilon_index, :, 0] for model in private}
+            judgement = judge(on_page, epsilon)
+            assert judgement is not None
+            answer = FACTORISATION if judgement.is_worth_it else RatingStudy.baseline
+            best_model = min(errors_by_model, key=lambda model: errors_by_model[model].mean())
+            extra_errors = errors_by_model[answer] - errors_by_model[best_model]
+            cells = "".join(
+                f"{f'{model_errors.mean():.4f} ± {_compute_standard_error(model_errors):.4f}':>34}"
+                for model_errors in errors_by_model.values()
+            )
+            passed = answer is best_model or extra_errors.mean() <= _compute_standard_error(extra_errors)
+            excess = errors_by_model[answer] - result.list_runs(ModelKind.NO_PRIVACY)[epsilon_index, :, 0]
+            share = _compute_standard_error(excess) / max(abs(excess.mean()), 1e-12)
             if not passed:
                 failed.append(f"{name} at {epsilon:g}")
             if share > MOST_ERROR:
                 unsure.append(f"{name} at {epsilon:g}: {share:.0%}")
             behind = (
-                "" if answer is least else f", {more.mean():+.4f} ± {_error(more):.4f} beside {least.value}"
+                ""
+                if answer is best_model
+                else f", {extra_errors.mean():+.4f} ± {_compute_standard_error(extra_errors):.4f} "
+                f"beside {best_model.value}"
             )
-            unclear = "" if said.is_clear else " (not clear)"
+            unclear = "" if judgement.is_clear else " (not clear)"
             print(
                 f"{epsilon:>8g}{cells}  {answer.value}{unclear}{behind}: {'PASS' if passed else 'FAIL'}; excess "
                 f"{excess.mean():.4f} ({share:.1%})",
@@ -293,8 +315,8 @@ def table_over_epsilon() -> bool:
     return not failed
 
 
-def _error(values: FloatArray) -> float:
-    """Standard error of a mean over seeds."""
+def _compute_standard_error(values: FloatArray) -> float:
+    """Return the standard error of a mean over seeds."""
     return float(values.std(ddof=1) / values.size**0.5)
 
 
@@ -302,7 +324,7 @@ WHERE_EPSILONS, WHERE_DIMENSIONS = (3.0, 10.0, 30.0, 100.0), (4, 8, 16)
 WHERE_USERS, WHERE_ITEMS, WHERE_SEEDS = (3_000, 12_000), (3_700, 925), 3
 
 
-def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
+def compute_advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
     """Compute by how much the RMSE of a factorisation with adaptive weights is below that of item means.
 
     Args:
@@ -336,8 +358,8 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
     return gains
 
 
-def where_it_wins() -> None:
-    """By how much the factorisation's error is below that of its baseline, where there is more and more to learn from.
+def print_advantages() -> None:
+    """Print by how much the factorisation's error is below its baseline's, as there is more and more to learn from.
 
     Items are few or many, users few or many, so that an item has 16 times as many ratings in the last block as in the
     first; tastes, offsets and ratings per user are those of the page's defaults.
@@ -351,7 +373,7 @@ def where_it_wins() -> None:
     for items in WHERE_ITEMS:
         population = replace(page.population, num_items=items)
         gains = {
-            (epsilon, dimension): advantages(
+            (epsilon, dimension): compute_advantages(
                 population,
                 replace(
                     page.study,
@@ -364,14 +386,15 @@ def where_it_wins() -> None:
             for epsilon in WHERE_EPSILONS
             for dimension in WHERE_DIMENSIONS
         }
-        for at, users in enumerate(WHERE_USERS):
+        for users_index, users in enumerate(WHERE_USERS):
             per_item = users * population.ratings_per_user / items
             print(f"\n{items:,} items, {users:,} users: about {per_item:,.0f} ratings per item")
             print(f"{'epsilon':>8}" + "".join(f"{f'd = {dimension}':>22}" for dimension in WHERE_DIMENSIONS))
             for epsilon in WHERE_EPSILONS:
-                found = [gains[epsilon, dimension][at] for dimension in WHERE_DIMENSIONS]
+                cell_gains = [gains[epsilon, dimension][users_index] for dimension in WHERE_DIMENSIONS]
                 cells = "".join(
-                    f"{f'{one.mean():+.4f} ± {one.std(ddof=1) / WHERE_SEEDS**0.5:.4f}':>22}" for one in found
+                    f"{f'{seed_gains.mean():+.4f} ± {seed_gains.std(ddof=1) / WHERE_SEEDS**0.5:.4f}':>22}"
+                    for seed_gains in cell_gains
                 )
                 print(f"{epsilon:>8g}{cells}", flush=True)
 
@@ -379,52 +402,59 @@ def where_it_wins() -> None:
 RECALL_SEEDS = 5
 
 
-def recall_over_epsilon() -> None:
-    """Recall of every recommender by the page's settings: of generated users, and of MovieLens 1M where it is there."""
+def print_recall_over_epsilon() -> None:
+    """Print recall of every recommender by the page's settings: generated users, and MovieLens 1M if it is there."""
     page = FactorisationParameters(1.0)
-    of = replace(page.population, choice_spread=CHOICE_SPREAD)
-    tables = {"Generated": select_choices(of.draw(np.random.default_rng(1)))}
-    if (real := movielens()) is not None:
+    population = replace(page.population, choice_spread=CHOICE_SPREAD)
+    tables = {"Generated": select_choices(population.draw(np.random.default_rng(1)))}
+    if (real := read_movielens()) is not None:
         tables["MovieLens 1M, 4 stars and more"] = select_choices(real, page.chosen_from)
     study = replace(page.choice_study, epsilons=(1.0, 3.0, 10.0, 30.0), repeats=RECALL_SEEDS)
     for name, choices in tables.items():
         result = run(choices, study)
         print(f"\n{name}: {choices.num_ratings:,} choices; mean of {RECALL_SEEDS} seeds ± one standard error")
         print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in study.models))
-        for at, epsilon in enumerate(study.epsilons):
-            found = [result.recall[place, at, :, 0] for place in range(len(study.models))]
-            cells = "".join(f"{f'{one.mean():.4f} ± {_error(one):.4f}':>28}" for one in found)
+        for epsilon_index, epsilon in enumerate(study.epsilons):
+            recalls = [
+                result.recall[model_index, epsilon_index, :, 0] for model_index in range(len(study.models))
+            ]
+            cells = "".join(
+                f"{f'{seed_recalls.mean():.4f} ± {_compute_standard_error(seed_recalls):.4f}':>28}"
+                for seed_recalls in recalls
+            )
             print(f"{epsilon:>8g}{cells}", flush=True)
 
 
 def main() -> None:
-    """All of it."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--seeds", type=int, default=5, help="seeds of the smaller tables")
-    asked.add_argument(
+    """Print all measurements, or the one that a flag names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5, help="seeds of the smaller tables")
+    parser.add_argument(
         "--large-seeds", type=int, default=5, help="seeds at ten million ratings; 0 to leave it out"
     )
-    asked.add_argument("--table", action="store_true", help="the table over epsilon alone")
-    asked.add_argument("--where", action="store_true", help="where the factorisation wins, alone")
-    asked.add_argument("--recall", action="store_true", help="recall over epsilon, alone")
-    given = asked.parse_args()
-    if given.recall:
-        recall_over_epsilon()
+    parser.add_argument("--table", action="store_true", help="the table over epsilon alone")
+    parser.add_argument("--where", action="store_true", help="where the factorisation wins, alone")
+    parser.add_argument("--recall", action="store_true", help="recall over epsilon, alone")
+    arguments = parser.parse_args()
+    if arguments.recall:
+        print_recall_over_epsilon()
         return
-    if given.where:
-        where_it_wins()
+    if arguments.where:
+        print_advantages()
         return
-    if given.table:
-        sys.exit(0 if table_over_epsilon() else 1)
-    ratings = large()
-    study = RatingStudy(repeats=given.seeds, with_recall=False)
-    if (real := movielens()) is not None:
-        beside_implicit(real)
-        errors("MovieLens 1M", real, replace(study, limits=RatingRange(1.0, 5.0)))
-    errors("Generated, 6,000 × 3,700", GeneratedRatings().draw(np.random.default_rng(1)), study)
-    if given.large_seeds:
-        errors("Generated, 69,878 × 10,677", ratings, replace(study, repeats=given.large_seeds))
-    print(f"most memory: {memory()}")
+    if arguments.table:
+        sys.exit(0 if print_table_over_epsilon() else 1)
+    ratings = measure_large()
+    study = RatingStudy(repeats=arguments.seeds, with_recall=False)
+    if (real := read_movielens()) is not None:
+        compare_with_implicit(real)
+        print_errors("MovieLens 1M", real, replace(study, limits=RatingRange(1.0, 5.0)))
+    print_errors("Generated, 6,000 × 3,700", GeneratedRatings().draw(np.random.default_rng(1)), study)
+    if arguments.large_seeds:
+        print_errors("Generated, 69,878 × 10,677", ratings, replace(study, repeats=arguments.large_seeds))
+    print(f"most memory: {format_memory()}")
 
 
 if __name__ == "__main__":

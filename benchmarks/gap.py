@@ -13,8 +13,8 @@ from dpcore.gap_examples.regression import compute_limiting_of_example_3
 from dpcore.gap_examples.two_groups import compute_integer_cap_limit, compute_supremum
 
 
-def best_of(run: Callable[[], object], repeats: int = 3) -> float:
-    """Seconds of the fastest of a few runs."""
+def measure_seconds(run: Callable[[], object], repeats: int = 3) -> float:
+    """Return the seconds of the fastest of a few runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -49,9 +49,9 @@ def main() -> None:
         ),
     ]
     print(f"{'what':<48}{'how many':>10}{'seconds':>10}{'each, µs':>12}")
-    for what, count, run in rows:
-        seconds = best_of(run)
-        print(f"{what:<48}{count:>10,}{seconds:>10.4f}{seconds / count * 1e6:>12.3f}")
+    for title, count, run in rows:
+        seconds = measure_seconds(run)
+        print(f"{title:<48}{count:>10,}{seconds:>10.4f}{seconds / count * 1e6:>12.3f}")
 
 
 if __name__ == "__main__":

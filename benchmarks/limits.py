@@ -30,86 +30,101 @@ from tests.pages import driving
 
 SAMPLE = {"link": "1", "data": "shop-events"}
 SECONDS, MEGABYTES, STOPPED = 2.0, 500.0, 5.0
-BESIDE = 8.0
+WATCH_SECONDS = 8.0
 """Seconds that work beside a page is watched."""
 Case = tuple[dict[str, str], str]
 
 
-def contexts(kind: Any) -> Iterator[dict[str, str]]:
-    """Settings under which a field may be in use: the first ones, and every choice of one other field."""
-    hints = list_field_types(kind)
+def list_contexts(parameters_class: Any) -> Iterator[dict[str, str]]:
+    """Yield settings under which a field may be in use: the first ones, and every choice of one other field."""
+    hints = list_field_types(parameters_class)
     ranges: list[dict[str, str]] = [{}] + ([{"lower": "0", "upper": "1"}] if "lower" in hints else [])
-    for given in ranges:
-        yield {"epsilon": "1"} | given
+    for range_fields in ranges:
+        yield {"epsilon": "1"} | range_fields
         for name, hint in hints.items():
-            for one in typing.get_args(hint) or (hint,):
-                if isinstance(one, type) and issubclass(one, enum.Enum):
-                    yield from ({"epsilon": "1", name: str(value.value)} | given for value in one)
+            for hint_class in typing.get_args(hint) or (hint,):
+                if isinstance(hint_class, type) and issubclass(hint_class, enum.Enum):
+                    yield from (
+                        {"epsilon": "1", name: str(value.value)} | range_fields for value in hint_class
+                    )
 
 
-def ends(kind: Any, name: str) -> list[Case]:
-    """The largest and the least value that a number may have, each with a setting that allows it."""
-    hint = list_field_types(kind)[name]
+def list_extremes(parameters_class: Any, name: str) -> list[Case]:
+    """Return the largest and the least value that a number may have, each with a setting that allows it."""
+    hint = list_field_types(parameters_class)[name]
     kinds = typing.get_args(hint) or (hint,)
     if int not in kinds and float not in kinds:
         return []
-    whole = float not in kinds
-    needed = {
+    is_integer = float not in kinds
+    required_fields = {
         f.name: {"lower": "0"}.get(f.name, "1")
-        for f in fields(kind)
+        for f in fields(parameters_class)
         if f.init and f.default is MISSING and f.default_factory is MISSING
     }
 
-    def asked(given: dict[str, str], value: float) -> tuple[str, str]:
-        text = str(int(value)) if whole else repr(float(value))
+    def try_value(context: dict[str, str], value: float) -> tuple[str, str]:
+        """Return the value's text and no refusal, or no text and the refusal."""
+        text = str(int(value)) if is_integer else repr(float(value))
         try:
-            from_fields(kind, needed | given | {name: text})
+            from_fields(parameters_class, required_fields | context | {name: text})
         except InvalidInput as refused:
             return "", " ".join(problem.sentence for problem in refused.problems)
         return text, ""
 
-    def end(given: dict[str, str], sign: int) -> str:
-        found, said = asked(given, sign * (1e18 if whole else 1e300))
-        if not found and (stated := re.search(r"between (\S+) and (\S+?)[;.]", said)):
-            number = stated[2 if sign > 0 else 1].replace(",", "").replace("−", "-").replace("×10", "e")
+    def find_extreme(context: dict[str, str], sign: int) -> str:
+        """Return the text of the largest value that is accepted (of the least if ``sign`` is -1); empty if none is."""
+        accepted_text, refusal = try_value(context, sign * (1e18 if is_integer else 1e300))
+        if not accepted_text and (stated_range := re.search(r"between (\S+) and (\S+?)[;.]", refusal)):
+            number = stated_range[2 if sign > 0 else 1].replace(",", "").replace("−", "-").replace("×10", "e")
             try:
-                found, _ = asked(given, float(number))
+                accepted_text, _ = try_value(context, float(number))
             except ValueError:  # A word stands there.
-                found = ""
-        tried = [digit * 10.0**power for power in range(18, -13, -1) for digit in (9, 5, 2, 1)]
-        for value in tried if sign > 0 else [-1e12, -1e6, -1.0, 0.0, *reversed(tried)]:
-            if found:
+                accepted_text = ""
+        magnitudes = [digit * 10.0**power for power in range(18, -13, -1) for digit in (9, 5, 2, 1)]
+        for value in magnitudes if sign > 0 else [-1e12, -1e6, -1.0, 0.0, *reversed(magnitudes)]:
+            if accepted_text:
                 break
-            if not whole or value == int(value):
-                found, _ = asked(given, value)
-        return found
+            if not is_integer or value == int(value):
+                accepted_text, _ = try_value(context, value)
+        return accepted_text
 
-    largest = [(given, found) for given in contexts(kind) if (found := end(given, 1))]
-    least = [(given, found) for given in contexts(kind) if (found := end(given, -1))]
-    if not largest:
+    largest_cases = [
+        (context, accepted_text)
+        for context in list_contexts(parameters_class)
+        if (accepted_text := find_extreme(context, 1))
+    ]
+    least_cases = [
+        (context, accepted_text)
+        for context in list_contexts(parameters_class)
+        if (accepted_text := find_extreme(context, -1))
+    ]
+    if not largest_cases:
         return []
-    return [max(largest, key=lambda case: float(case[1])), min(least, key=lambda case: float(case[1]))]
+    return [
+        max(largest_cases, key=lambda case: float(case[1])),
+        min(least_cases, key=lambda case: float(case[1])),
+    ]
 
 
-def megabytes(what: str) -> float:
-    """A line of this process's state."""
-    return int(re.search(what + r":\s+([0-9]+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]
+def read_megabytes(field: str) -> float:
+    """Return a line of this process's state, in megabytes."""
+    return int(re.search(field + r":\s+([0-9]+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]
 
 
-def looked_at(title: str, link: dict[str, str]) -> dict[str, Any]:
-    """What opening a page takes, in a process of its own."""
-    out, into = os.pipe()
+def measure_page(title: str, link: dict[str, str]) -> dict[str, Any]:
+    """Measure what opening a page takes, in a process of its own."""
+    read_end, write_end = os.pipe()
     if (child := os.fork()) == 0:
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-        found: dict[str, Any] = {}
+        measurements: dict[str, Any] = {}
         try:
             Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew.
-            before, began = megabytes("VmRSS"), time.process_time()
-            at = driving.begin(title, **link)
-            found["seconds"] = round(time.process_time() - began, 2)
-            held = at.session_state._state.filtered_state.values()
-            work = [one for one in held if isinstance(one, jobs.Job)]
-            until = time.monotonic() + BESIDE
+            memory_before, began = read_megabytes("VmRSS"), time.process_time()
+            app = driving.begin(title, **link)
+            measurements["seconds"] = round(time.process_time() - began, 2)
+            session_values = app.session_state._state.filtered_state.values()
+            work = [session_value for session_value in session_values if isinstance(session_value, jobs.Job)]
+            until = time.monotonic() + WATCH_SECONDS
             while any(job.is_running for job in work) and time.monotonic() < until:
                 time.sleep(0.1)
             stopped = time.monotonic()
@@ -117,43 +132,50 @@ def looked_at(title: str, link: dict[str, str]) -> dict[str, Any]:
                 job.stop()
             while any(job.is_running for job in work) and time.monotonic() < stopped + 30.0:
                 time.sleep(0.05)
-            found |= {
-                "megabytes": round(megabytes("VmHWM") - before),
+            measurements |= {
+                "megabytes": round(read_megabytes("VmHWM") - memory_before),
                 "stopped": round(time.monotonic() - stopped, 1),
             }
         except BaseException as error:  # The process ends here, whatever it is.
-            found["failed"] = repr(error)[:200]
-        os.write(into, json.dumps(found).encode())
+            measurements["failed"] = repr(error)[:200]
+        os.write(write_end, json.dumps(measurements).encode())
         os._exit(0)
-    os.close(into)
-    with os.fdopen(out) as answer:
-        told = answer.read()
+    os.close(write_end)
+    with os.fdopen(read_end) as reply_file:
+        reply = reply_file.read()
     os.waitpid(child, 0)
-    return dict(json.loads(told)) if told else {"failed": "the process was killed"}
+    return dict(json.loads(reply)) if reply else {"failed": "the process was killed"}
 
 
 def main(names: list[str]) -> int:
-    """Look at all cases; returns how many take too much."""
+    """Measure all cases; return how many take too much."""
     driving.begin("Mean", **SAMPLE)  # What every page imports.
     bad = 0
     for spec in catalogue.PAGES:
         if spec.parameters is None or (names and spec.name not in names):
             continue
         driving.begin(spec.title, **SAMPLE, epsilon="1")
-        found = {name: cases for name in ["epsilon", *spec.fields] if (cases := ends(spec.parameters, name))}
-        asked = [{**given, name: text} for name, cases in found.items() for given, text in cases]
-        for one, other in itertools.combinations(found, 2):
-            (first, x), (second, y) = found[one][0], found[other][0]
-            asked.append({**first, **second, one: x, other: y})
-        most = {"seconds": 0.0, "megabytes": 0.0, "stopped": 0.0}
-        for link in asked:
-            took = looked_at(spec.title, SAMPLE | link)
-            most = {name: max(most[name], took.get(name, 0.0)) for name in most}
+        cases_by_field = {
+            name: cases
+            for name in ["epsilon", *spec.fields]
+            if (cases := list_extremes(spec.parameters, name))
+        }
+        links = [{**context, name: text} for name, cases in cases_by_field.items() for context, text in cases]
+        for first_field, second_field in itertools.combinations(cases_by_field, 2):
+            (first_context, x), (second_context, y) = (
+                cases_by_field[first_field][0],
+                cases_by_field[second_field][0],
+            )
+            links.append({**first_context, **second_context, first_field: x, second_field: y})
+        largest = {"seconds": 0.0, "megabytes": 0.0, "stopped": 0.0}
+        for link in links:
+            took = measure_page(spec.title, SAMPLE | link)
+            largest = {name: max(largest[name], took.get(name, 0.0)) for name in largest}
             limits = {"seconds": SECONDS, "megabytes": MEGABYTES, "stopped": STOPPED}
             if "failed" in took or any(took[name] > limit for name, limit in limits.items()):
                 bad += 1
                 print(f"  too much: {spec.title}, {link}: {took}", flush=True)
-        print(f"{spec.title}: {len(asked)} cases; at most {most}", flush=True)
+        print(f"{spec.title}: {len(links)} cases; at most {largest}", flush=True)
     print(f"{bad} take more than {SECONDS:g} s, {MEGABYTES:g} MB, or {STOPPED:g} s to stop.")
     return bad
 

@@ -29,17 +29,17 @@ EXPONENT = 1.5
 
 
 @dataclass(frozen=True)
-class Line:
+class TableRow:
     """One row of the table: what was done, how long it took, and the variances it reached."""
 
-    what: str
+    title: str
     seconds: float
     smooth: float | None
     capped: float | None
 
 
-def zipf_problem(num_sizes: int) -> mean.MeanProblem:
-    """1e9 users, sizes 1 .. num_sizes by Zipf's law, every size held by at least one user."""
+def build_zipf_problem(num_sizes: int) -> mean.MeanProblem:
+    """Build a problem of 1e9 users, sizes 1 .. num_sizes by Zipf's law, every size held by at least one user."""
     sizes = np.arange(1, num_sizes + 1)
     share = sizes.astype(np.float64) ** -EXPONENT
     users = np.maximum(1, np.floor((NUM_USERS - num_sizes) * share / share.sum())).astype(np.int64)
@@ -48,22 +48,22 @@ def zipf_problem(num_sizes: int) -> mean.MeanProblem:
     return mean.MeanProblem(ContributionHistogram(sizes, users), 0.01, 1.0, 0.25)
 
 
-def fresh(problem: mean.MeanProblem) -> mean.MeanProblem:
-    """The same question on a histogram that has not computed any sums yet."""
+def copy_problem(problem: mean.MeanProblem) -> mean.MeanProblem:
+    """Return the same problem on a histogram that has not computed any sums yet."""
     h = ContributionHistogram(problem.histogram.sizes, problem.histogram.users)
     return mean.MeanProblem(h, problem.epsilon, problem.value_bound, problem.value_variance)
 
 
-def raw_variance(problem: mean.MeanProblem) -> tuple[Callable[..., float], Callable[..., float]]:
-    """v(h) and v'(h) of one bound by numpy over all distinct sizes, as one writes them from the paper."""
+def make_plain_variances(problem: mean.MeanProblem) -> tuple[Callable[..., float], Callable[..., float]]:
+    """Return v(h) and v'(h) of one bound by numpy over all distinct sizes, as one writes them from the paper."""
     s = problem.histogram.sizes.astype(np.float64)
     u = problem.histogram.users.astype(np.float64)
     var, noise = problem.value_variance, 2 * (problem.value_bound / problem.epsilon) ** 2
 
     def smooth(h: float) -> float:
-        kept = np.minimum(h, s)
-        n = np.dot(u, kept)
-        return float(var * np.dot(u, kept**2 / s) / n**2 + noise * (h / n) ** 2)
+        kept_rows = np.minimum(h, s)
+        n = np.dot(u, kept_rows)
+        return float(var * np.dot(u, kept_rows**2 / s) / n**2 + noise * (h / n) ** 2)
 
     def capped(h: float) -> float:
         n = np.dot(u, np.minimum(h, s))
@@ -72,28 +72,28 @@ def raw_variance(problem: mean.MeanProblem) -> tuple[Callable[..., float], Calla
     return smooth, capped
 
 
-def ours(problem: mean.MeanProblem) -> tuple[float, float]:
-    """Both optima with their certificates."""
+def solve_exactly(problem: mean.MeanProblem) -> tuple[float, float]:
+    """Return the variances of both certified optima."""
     return mean.best_smooth(problem).variance, mean.best_cap(problem).variance
 
 
-def our_grid(problem: mean.MeanProblem) -> tuple[float, float]:
-    """1,000 log-spaced bounds, all at once, on our prefix sums."""
+def search_our_grid(problem: mean.MeanProblem) -> tuple[float, float]:
+    """Return the least variances over 1,000 log-spaced bounds, all at once, on our prefix sums."""
     grid = np.geomspace(problem.histogram.min_size, problem.histogram.max_size, 1000)
     caps = np.unique(np.rint(grid))
     return float(mean.smooth_variance(problem, grid).min()), float(mean.capped_variance(problem, caps).min())
 
 
-def plain_grid(problem: mean.MeanProblem, points: int = 1000) -> tuple[float, float]:
-    """1,000 log-spaced bounds, each by numpy over all distinct sizes."""
-    smooth, capped = raw_variance(problem)
+def search_plain_grid(problem: mean.MeanProblem, points: int = 1000) -> tuple[float, float]:
+    """Return the least variances over 1,000 log-spaced bounds, each by numpy over all distinct sizes."""
+    smooth, capped = make_plain_variances(problem)
     grid = np.geomspace(problem.histogram.min_size, problem.histogram.max_size, points)
     return min(map(smooth, grid)), min(map(capped, np.unique(np.rint(grid))))
 
 
-def scalar_search(problem: mean.MeanProblem) -> tuple[float, float]:
-    """scipy.optimize.minimize_scalar (bounded) on log h; the cap rounded both ways."""
-    smooth, capped = raw_variance(problem)
+def search_by_scipy(problem: mean.MeanProblem) -> tuple[float, float]:
+    """Return the variances by scipy.optimize.minimize_scalar (bounded) on log h; the cap rounded both ways."""
+    smooth, capped = make_plain_variances(problem)
     limits = (np.log(problem.histogram.min_size), np.log(problem.histogram.max_size))
     best = [
         optimize.minimize_scalar(lambda x, f=f: f(np.exp(x)), bounds=limits, method="bounded")
@@ -103,8 +103,8 @@ def scalar_search(problem: mean.MeanProblem) -> tuple[float, float]:
     return float(best[0].fun), min(capped(np.floor(h)), capped(np.ceil(h)))
 
 
-def cvxpy_weights(problem: mean.MeanProblem) -> tuple[float, None]:
-    """The weights problem grouped by size, by CVXPY and Clarabel (smooth weights only)."""
+def solve_by_cvxpy(problem: mean.MeanProblem) -> tuple[float, None]:
+    """Return the variance of the weights problem grouped by size, by CVXPY and Clarabel (smooth weights only)."""
     import cvxpy as cp
 
     s, u = problem.histogram.sizes.astype(float), problem.histogram.users.astype(float)
@@ -123,22 +123,22 @@ def cvxpy_weights(problem: mean.MeanProblem) -> tuple[float, None]:
 
 
 def measure(
-    what: str,
+    title: str,
     run: Callable[[mean.MeanProblem], tuple[float, float | None]],
     problem: mean.MeanProblem,
     repeats: int,
-) -> Line:
-    """Best wall-clock time of some runs."""
+) -> TableRow:
+    """Return the row of a way: the best wall-clock time of some runs, and its variances."""
     seconds = []
     for _ in range(repeats):
-        question = fresh(problem)
+        question = copy_problem(problem)
         start = time.perf_counter()
         smooth, capped = run(question)
         seconds.append(time.perf_counter() - start)
-    return Line(what, min(seconds), smooth, capped)
+    return TableRow(title, min(seconds), smooth, capped)
 
 
-def show(problem: mean.MeanProblem, lines: list[Line]) -> None:
+def print_table(problem: mean.MeanProblem, lines: list[TableRow]) -> None:
     """Print the table; the first line is ours, to which times are compared."""
     h = problem.histogram
     smooth_bound = mean.best_smooth(problem).certificate.lower_bound
@@ -149,29 +149,31 @@ def show(problem: mean.MeanProblem, lines: list[Line]) -> None:
     print(f"{'':42s} {'time':>10s} {'ratio':>9s}   {'smooth: above':>14s} {'cap: above':>14s}")
     print(f"{'':42s} {'':>10s} {'':>9s}   {'the bound':>14s} {'the bound':>14s}")
     for line in lines:
-        above = [
+        gap_texts = [
             "-" if value is None else f"{value / bound - 1:.1e}"
             for value, bound in ((line.smooth, smooth_bound), (line.capped, cap_bound))
         ]
         ratio = line.seconds / lines[0].seconds
-        print(f"{line.what:42s} {line.seconds * 1e3:7.1f} ms {ratio:8.3g}x   {above[0]:>14s} {above[1]:>14s}")
+        print(
+            f"{line.title:42s} {line.seconds * 1e3:7.1f} ms {ratio:8.3g}x   {gap_texts[0]:>14s} {gap_texts[1]:>14s}"
+        )
 
 
 def main() -> None:
     """Measure and print: 1e6 distinct sizes, then 1e4, which CVXPY finishes too."""
     for num_sizes in (1_000_000, 10_000):
-        problem = zipf_problem(num_sizes)
-        big = num_sizes > 100_000
+        problem = build_zipf_problem(num_sizes)
+        is_large = num_sizes > 100_000
         lines = [
-            measure("ours: both optima, certified", ours, problem, REPEATS),
-            measure("grid of 1,000 h on our prefix sums", our_grid, problem, REPEATS),
-            measure("minimize_scalar on log h, numpy", scalar_search, problem, 1 if big else REPEATS),
-            measure("grid of 1,000 h, numpy over all sizes", plain_grid, problem, 1),
+            measure("ours: both optima, certified", solve_exactly, problem, REPEATS),
+            measure("grid of 1,000 h on our prefix sums", search_our_grid, problem, REPEATS),
+            measure("minimize_scalar on log h, numpy", search_by_scipy, problem, 1 if is_large else REPEATS),
+            measure("grid of 1,000 h, numpy over all sizes", search_plain_grid, problem, 1),
         ]
-        if not big:
-            cvxpy_weights(zipf_problem(100))  # the import is not counted
-            lines.append(measure("CVXPY + Clarabel (smooth only)", cvxpy_weights, problem, 1))
-        show(problem, lines)
+        if not is_large:
+            solve_by_cvxpy(build_zipf_problem(100))  # the import is not counted
+            lines.append(measure("CVXPY + Clarabel (smooth only)", solve_by_cvxpy, problem, 1))
+        print_table(problem, lines)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ USABLE_GAP = 0.05
 """A solver whose answer is further off than this has not answered; no ratio is printed."""
 
 
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under a title, columns aligned."""
     widths = [max(len(r[k]) for r in (head, *rows)) for k in range(len(head))]
     print(f"\n{title}")
@@ -52,26 +52,26 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
         )
 
 
-def timed(work: Callable[[], Any], least: float = 0.3) -> tuple[float, Any]:
-    """Best of several runs, in seconds, and the last result; at least one run, more while time is left."""
-    best, spent = np.inf, 0.0
+def measure(work: Callable[[], Any], min_seconds: float = 0.3) -> tuple[float, Any]:
+    """Return the seconds of the fastest run, and the last result; at least one run, more until ``min_seconds``."""
+    best, seconds = np.inf, 0.0
     result = None
-    while spent < least:
+    while seconds < min_seconds:
         start = time.perf_counter()
         result = work()
         took = time.perf_counter() - start
-        best, spent = min(best, took), spent + took
+        best, seconds = min(best, took), seconds + took
     return best, result
 
 
-def generated(num_users: int, num_tasks: int, tasks_per_user: float, seed: int = 0) -> TaskGraph:
-    """A heavy-tailed graph without empty tasks."""
+def draw_graph(num_users: int, num_tasks: int, tasks_per_user: float, seed: int = 0) -> TaskGraph:
+    """Draw a heavy-tailed graph without empty tasks."""
     setting = HeavyTailed(num_users, num_tasks, tasks_per_user, zipf_exponent=0.9)
     return TaskGraph.from_pairs(drop_empty_tasks(setting.draw(np.random.default_rng(seed))), num_users)
 
 
-def movielens(head: int | None = None) -> TaskGraph | None:
-    """The MovieLens 1M ratings as a graph of users and movies, or of its first users; None without them."""
+def read_movielens(head: int | None = None) -> TaskGraph | None:
+    """Return the MovieLens 1M ratings as a graph of users and movies, or of its first users; None without them."""
     path = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "")) / "ml1m_user_movie_rating.csv"
     if "SWEETSPOT_BENCH_DATA" not in os.environ or not path.exists():
         return None
@@ -84,8 +84,8 @@ def movielens(head: int | None = None) -> TaskGraph | None:
     return TaskGraph.from_pairs(drop_empty_tasks(Pairs(users, movies, int(movies.max()) + 1)))
 
 
-def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
-    """Seconds, and the relative gap that the answer is proved to: both sides recomputed from the graph."""
+def solve_by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
+    """Return seconds, and the relative gap that the answer is proved to: both sides recomputed from the graph."""
     import cvxpy as cp
 
     graph = problem.graph
@@ -116,14 +116,14 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     return took, (value - exact.compute_lower_bound(problem, multipliers)) / value
 
 
-def beside_cvxpy() -> None:
-    """Problem (9) at equal certified gaps."""
+def compare_with_cvxpy() -> None:
+    """Print problem (9) at equal certified gaps."""
     graphs = {
-        "generated 500 x 100": generated(500, 100, 10.0),
-        "generated 2,000 x 300": generated(2_000, 300, 20.0),
-        "generated 5,000 x 1,000": generated(5_000, 1_000, 30.0),
+        "generated 500 x 100": draw_graph(500, 100, 10.0),
+        "generated 2,000 x 300": draw_graph(2_000, 300, 20.0),
+        "generated 5,000 x 1,000": draw_graph(5_000, 1_000, 30.0),
     }
-    real = movielens(head=600)
+    real = read_movielens(head=600)
     if real is not None:
         graphs[f"MovieLens, {real.num_users} users x {real.num_tasks:,}"] = real
     rows = []
@@ -132,23 +132,32 @@ def beside_cvxpy() -> None:
             problem = TaskProblem(graph, BUDGET, loss)
             graph.sum_by_user(np.zeros(graph.num_tasks))  # The index is built before anybody's clock starts.
             for solver in ("CLARABEL", "SCS"):
-                other, gap = by_cvxpy(problem, solver)
+                cvxpy_seconds, gap = solve_by_cvxpy(problem, solver)
                 tolerance = float(np.clip(gap, SMALLEST_ASKED, 0.5))
-                ours, answer = timed(lambda p=problem, t=tolerance: exact.find_best_task_weights(p, t))
+                our_seconds, answer = measure(
+                    lambda p=problem, t=tolerance: exact.find_best_task_weights(p, t)
+                )
                 own_gap = f"{answer.certificate.relative_gap:.0e}"
-                ratio = f"{other / ours:,.0f} x" if gap < USABLE_GAP else "no answer"
-                row = (name, str(loss.gamma), f"{graph.num_pairs:,}", solver, f"{other:.3f}", f"{gap:.0e}")
-                rows.append((*row, f"{ours:.4f}", own_gap, ratio))
+                ratio = f"{cvxpy_seconds / our_seconds:,.0f} x" if gap < USABLE_GAP else "no answer"
+                row = (
+                    name,
+                    str(loss.gamma),
+                    f"{graph.num_pairs:,}",
+                    solver,
+                    f"{cvxpy_seconds:.3f}",
+                    f"{gap:.0e}",
+                )
+                rows.append((*row, f"{our_seconds:.4f}", own_gap, ratio))
     head = ("graph", "gamma", "pairs", "solver", "its s", "its gap", "our s", "our gap", "ratio")
-    table(
+    print_table(
         "Problem (9) at the gap the other reached (ours: best of runs in 0.3 s; the others: one run)",
         head,
         rows,
     )
 
 
-def peak_memory() -> float:
-    """Largest resident memory of this process so far, MB."""
+def read_peak_memory() -> float:
+    """Return the largest resident memory of this process so far, MB."""
     status = Path("/proc/self/status")
     if status.exists():  # ru_maxrss of a new process begins at its parent's on Linux; this does not.
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
@@ -158,42 +167,44 @@ def peak_memory() -> float:
     )
 
 
-def _large(name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float) -> tuple[str, ...]:
-    """One large graph in a process of its own, so that its peak memory is its own."""
+def _measure_large_graph(
+    name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float
+) -> tuple[str, ...]:
+    """Return the table row of one large graph; in a process of its own, so that its peak memory is its own."""
     pairs = Pairs(*codes)
-    memory = peak_memory()
+    memory = read_peak_memory()
     start = time.perf_counter()
-    fresh = TaskGraph.from_pairs(pairs)
-    fresh.sum_by_user(np.zeros(fresh.num_tasks))
+    graph = TaskGraph.from_pairs(pairs)
+    graph.sum_by_user(np.zeros(graph.num_tasks))
     index = time.perf_counter() - start
-    problem = TaskProblem(fresh, BUDGET, loss)
+    problem = TaskProblem(graph, BUDGET, loss)
     start = time.perf_counter()
     best = exact.find_best_task_weights(problem, tolerance)
     solved = time.perf_counter() - start
     start = time.perf_counter()
-    most = exact.find_best_user_task_weights(problem, tolerance)
+    best_per_user = exact.find_best_user_task_weights(problem, tolerance)
     freed = time.perf_counter() - start
     assert best.certificate is not None
-    assert most.certificate is not None
-    peak = peak_memory()
+    assert best_per_user.certificate is not None
+    peak = read_peak_memory()
     return (
-        f"{name}, {fresh.num_users:,} x {fresh.num_tasks:,}",
+        f"{name}, {graph.num_users:,} x {graph.num_tasks:,}",
         str(loss.gamma),
-        f"{fresh.num_pairs:,}",
+        f"{graph.num_pairs:,}",
         f"{tolerance:.0e}",
         f"{index:.2f}",
         f"{solved:.2f}",
         f"{best.certificate.relative_gap:.0e}",
         f"{freed:.2f}",
-        f"{most.certificate.relative_gap:.0e}",
+        f"{best_per_user.certificate.relative_gap:.0e}",
         f"{peak:,.0f}",
         f"{memory:,.0f}",
     )
 
 
-def alone() -> None:
-    """Large graphs: time and peak memory."""
-    graphs = {"generated": generated(70_000, 10_600, 178.0), "MovieLens 1M": movielens()}
+def print_large_graphs() -> None:
+    """Print time and peak memory of large graphs."""
+    graphs = {"generated": draw_graph(70_000, 10_600, 178.0), "MovieLens 1M": read_movielens()}
     rows = []
     for name, graph in graphs.items():
         if graph is None:
@@ -201,16 +212,16 @@ def alone() -> None:
         codes = (graph.users, graph.tasks, graph.num_tasks)
         for loss, tolerance in ((loss, tolerance) for loss in Loss for tolerance in (1e-4, 1e-6)):
             with get_context("spawn").Pool(1) as pool:
-                rows.append(pool.apply(_large, (name, codes, loss, tolerance)))
+                rows.append(pool.apply(_measure_large_graph, (name, codes, loss, tolerance)))
     head = ("graph", "gamma", "pairs", "asked", "index s", "(9) s", "gap", "free s", "gap")
     head += ("peak MB", "before MB")
-    table("Large graphs alone (peak memory of the process; before: with the pairs alone)", head, rows)
+    print_table("Large graphs alone (peak memory of the process; before: with the pairs alone)", head, rows)
 
 
-def allocations() -> None:
-    """What each method achieves on real and generated graphs: total bound, relative to uniform weights."""
-    graphs = {"generated 10,000 x 1,000": generated(10_000, 1_000, 30.0)}
-    real = movielens()
+def print_allocations() -> None:
+    """Print what each method achieves on real and generated graphs: total bound, relative to uniform weights."""
+    graphs = {"generated 10,000 x 1,000": draw_graph(10_000, 1_000, 30.0)}
+    real = read_movielens()
     if real is not None:
         graphs["MovieLens 1M"] = real
     head = ("method", "bound", "tail fifth", "head fifth", "clipped", "budget used", "moved", "largest moved")
@@ -238,13 +249,13 @@ def allocations() -> None:
                 "eq. 11-12, c clips nobody",
             )
             labels += ("eq. 11, normalised per user", answers[5].name, answers[6].name, answers[7].name)
-            rows = [_row(label, a, uniform) for label, a in zip(labels, answers, strict=True)]
-            table(f"{name}, gamma = {loss.gamma} (bounds over those of uniform weights)", head, rows)
+            rows = [_build_row(label, a, uniform) for label, a in zip(labels, answers, strict=True)]
+            print_table(f"{name}, gamma = {loss.gamma} (bounds over those of uniform weights)", head, rows)
 
 
-def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
+def _build_row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
     slices = weights.slice_by_size(answer, uniform)
-    moved = weights.compute_skew(answer)
+    skew = weights.compute_skew(answer)
     clipped = "" if answer.clipped_user_share is None else f"{answer.clipped_user_share:.1%}"
     return (
         label,
@@ -253,24 +264,24 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
         f"{slices[-1].ratio:.3f}",
         clipped,
         f"{answer.budget_uses.mean() / answer.problem.budget:.1%}",
-        f"{moved.mean():.3f}",
-        f"{moved.max():.3f}",
+        f"{skew.mean():.3f}",
+        f"{skew.max():.3f}",
     )
 
 
-def conversions() -> None:
-    """The exact conversion beside the paper's."""
+def print_conversions() -> None:
+    """Print the exact conversion beside the paper's."""
     rows = []
     for epsilon in (0.5, 1.0, 5.0, 20.0):
-        both = compare_budgets(PrivacyTarget(epsilon, 1e-5))
-        paper = "" if both.sufficient_budget is None else f"{both.sufficient_budget:.5f}"
-        gain = "" if both.weight_gain is None else f"{both.weight_gain:.2f} x"
-        rows.append((f"{epsilon:g}", paper, f"{both.exact_budget:.5f}", gain))
-    table("beta at delta = 1e-5", ("epsilon", "paper", "exact", "more weight"), rows)
+        budgets = compare_budgets(PrivacyTarget(epsilon, 1e-5))
+        paper = "" if budgets.sufficient_budget is None else f"{budgets.sufficient_budget:.5f}"
+        gain = "" if budgets.weight_gain is None else f"{budgets.weight_gain:.2f} x"
+        rows.append((f"{epsilon:g}", paper, f"{budgets.exact_budget:.5f}", gain))
+    print_table("beta at delta = 1e-5", ("epsilon", "paper", "exact", "more weight"), rows)
 
 
-def experiment() -> None:
-    """The whole figure of appendix C, both algorithms."""
+def print_experiment() -> None:
+    """Print the whole figure of appendix C, both algorithms."""
     setting = Experiment()
     start = time.perf_counter()
     result = run_experiment(setting)
@@ -281,22 +292,22 @@ def experiment() -> None:
         algorithm, power, epsilon = panel
         means = result.summarise(panel).means
         rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))
-    table(f"Test error against mu: {result.num_runs} runs in {took:.1f} s, two threads", head, rows)
+    print_table(f"Test error against mu: {result.num_runs} runs in {took:.1f} s, two threads", head, rows)
 
 
 def main() -> None:
     """Run all parts, or those named."""
-    parts = {
-        "conversions": conversions,
-        "cvxpy": beside_cvxpy,
-        "alone": alone,
-        "allocations": allocations,
-        "experiment": experiment,
+    measurements = {
+        "conversions": print_conversions,
+        "cvxpy": compare_with_cvxpy,
+        "alone": print_large_graphs,
+        "allocations": print_allocations,
+        "experiment": print_experiment,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="all where none is named")
-    for name in parser.parse_args().parts or parts:
-        parts[name]()
+    parser.add_argument("parts", nargs="*", choices=[*measurements, []], help="all where none is named")
+    for name in parser.parse_args().parts or measurements:
+        measurements[name]()
 
 
 if __name__ == "__main__":

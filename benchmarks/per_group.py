@@ -45,165 +45,184 @@ from dpcore.per_group.whole_vector import best_cap, best_radial
 CANDIDATES = 50
 
 
-def seconds(start: float) -> str:
+def time_since(start: float) -> str:
+    """Return the processor time since ``start`` as text."""
     return f"{time.process_time() - start:>9.3f} s"
 
 
-def spread(largest: int, most: int) -> list[int]:
-    """At most so many numbers of three leading digits up to the largest, which is one of them."""
+def list_candidates(largest: int, max_candidates: int) -> list[int]:
+    """List at most so many numbers of three leading digits up to the largest, which is one of them."""
     numbers, step = [1], 1
     while numbers[-1] + step <= largest:
         numbers.append(numbers[-1] + step)
         if numbers[-1] == 1000 * step:
             step *= 10
-    if len(numbers) > most - 1:
-        numbers = [numbers[int(i * len(numbers) / (most - 1))] for i in range(most - 1)]
+    if len(numbers) > max_candidates - 1:
+        numbers = [numbers[int(i * len(numbers) / (max_candidates - 1))] for i in range(max_candidates - 1)]
     return numbers if numbers[-1] == largest else [*numbers, largest]
 
 
-def grid(problem: PerGroupProblem) -> tuple[int, int]:
-    """The tuner's pick, every candidate by plain array code."""
+def pick_by_grid(problem: PerGroupProblem) -> tuple[int, int]:
+    """Return the tuner's pick (L0, L∞), every candidate by plain array code."""
     users, codes = problem.pairs.user_codes, problem.pairs.group_codes
     sizes = np.bincount(users)[users]
     each = math.isqrt(CANDIDATES)
-    first, second = spread(int(sizes.max()), each), spread(int(problem.amounts.max()), each)
-    if len(second) < each:
-        first = spread(int(sizes.max()), CANDIDATES // len(second))
-    elif len(first) < each:
-        second = spread(int(problem.amounts.max()), CANDIDATES // len(first))
-    number, true = problem.pairs.num_groups, np.bincount(codes, problem.amounts, problem.pairs.num_groups)
-    least, pick = math.inf, (0, 0)
-    for l0 in first:
-        for linf in second:
+    group_candidates, amount_candidates = (
+        list_candidates(int(sizes.max()), each),
+        list_candidates(int(problem.amounts.max()), each),
+    )
+    if len(amount_candidates) < each:
+        group_candidates = list_candidates(int(sizes.max()), CANDIDATES // len(amount_candidates))
+    elif len(group_candidates) < each:
+        amount_candidates = list_candidates(int(problem.amounts.max()), CANDIDATES // len(group_candidates))
+    num_groups, true_totals = (
+        problem.pairs.num_groups,
+        np.bincount(codes, problem.amounts, problem.pairs.num_groups),
+    )
+    least_error, pick = math.inf, (0, 0)
+    for l0 in group_candidates:
+        for linf in amount_candidates:
             p, m = np.minimum(1.0, l0 / sizes), np.minimum(problem.amounts, linf)
-            bias = np.bincount(codes, p * m, number) - true
-            variance = np.bincount(codes, p * (1.0 - p) * m * m, number)
+            bias = np.bincount(codes, p * m, num_groups) - true_totals
+            variance = np.bincount(codes, p * (1.0 - p) * m * m, num_groups)
             noise = float(problem.parameters.pair_noise(l0, linf)) ** 2
             error = float(np.mean(np.sqrt(bias**2 + variance + noise)))
-            if error < least:
-                least, pick = error, (l0, linf)
+            if error < least_error:
+                least_error, pick = error, (l0, linf)
     return pick
 
 
-def simulated(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3) -> float:
-    """Root mean squared error over groups of runs of the mechanism itself."""
-    rng, asked = np.random.default_rng(1), problem.parameters
-    pairs, number = problem.pairs, problem.pairs.num_groups
+def simulate_error(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3) -> float:
+    """Return the root mean squared error over groups of runs of the mechanism itself."""
+    rng, parameters = np.random.default_rng(1), problem.parameters
+    pairs, num_groups = problem.pairs, problem.pairs.num_groups
     rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
     squares: list[FloatArray] = []
     for _ in range(runs):
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))[rank < l0]
-        release = np.bincount(pairs.group_codes[order], np.minimum(problem.amounts[order], linf), number)
-        scale = float(asked.norm_sensitivity(asked.pair_norm(l0, linf))) * asked.unit_noise
-        draw = rng.laplace if asked.mechanism is NoiseKind.LAPLACE else rng.normal
-        squares.append((release + draw(0.0, scale, number) - problem.totals) ** 2)
+        release = np.bincount(pairs.group_codes[order], np.minimum(problem.amounts[order], linf), num_groups)
+        scale = float(parameters.norm_sensitivity(parameters.pair_norm(l0, linf))) * parameters.unit_noise
+        draw = rng.laplace if parameters.mechanism is NoiseKind.LAPLACE else rng.normal
+        squares.append((release + draw(0.0, scale, num_groups) - problem.totals) ** 2)
     return math.sqrt(float(np.mean(squares)))
 
 
-def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True) -> None:
-    """One question: the exact pair, the tuner's, and both rules for whole vectors."""
-    delta = "" if asked.delta is None else f", delta {asked.delta:g}"
-    print(f"-- {asked.statistic.value}, {asked.mechanism.value} noise, epsilon {asked.epsilon:g}{delta}")
-    asked.unit_noise  # noqa: B018 (its library takes seconds to import; that is not what is measured)
-    problem = PerGroupProblem(pairs, asked)
+def compare(pairs: UserGroupPairs, parameters: PerGroupParameters, tuner: bool = True) -> None:
+    """Print one question: the exact pair, the tuner's, and both rules for whole vectors."""
+    delta = "" if parameters.delta is None else f", delta {parameters.delta:g}"
+    print(
+        f"-- {parameters.statistic.value}, {parameters.mechanism.value} noise, epsilon {parameters.epsilon:g}{delta}"
+    )
+    parameters.unit_noise  # noqa: B018 (its library takes seconds to import; that is not what is measured)
+    problem = PerGroupProblem(pairs, parameters)
     start = time.process_time()
     facet = SortedPairs.from_problem(problem)
     print(
-        f"  {'sorting, and the error of releasing nothing':<46}{problem.error_of_nothing:>12,.2f}{seconds(start)}"
+        f"  {'sorting, and the error of releasing nothing':<46}{problem.error_of_nothing:>12,.2f}{time_since(start)}"
     )
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE):
         question = PerGroupProblem(
             pairs,
             PerGroupParameters(
-                asked.epsilon, asked.statistic, asked.mechanism, asked.delta, objective=objective
+                parameters.epsilon,
+                parameters.statistic,
+                parameters.mechanism,
+                parameters.delta,
+                objective=objective,
             ),
         )
         question.weights, question.error_of_nothing  # noqa: B018
         start = time.process_time()
         best = best_pair(question, facet)
         words = f"best pair ({best.max_groups}, {best.max_amount:g}), {objective.name.lower()}"
-        print(f"  {words:<46}{best.error:>12,.2f}{seconds(start)}  {best.num_evaluations} passes, gap "
+        print(f"  {words:<46}{best.error:>12,.2f}{time_since(start)}  {best.num_evaluations} passes, gap "
               f"{best.certificate.relative_gap:.0e}")  # fmt: skip
         if objective is Objective.ROOT_MEAN_SQUARE:
-            least, took = best, time.process_time() - start
+            best_by_square, took = best, time.process_time() - start
     if tuner:
         start = time.process_time()
-        l0, linf = grid(problem)
+        l0, linf = pick_by_grid(problem)
         slower = (time.process_time() - start) / took
         error = compute_pair_error(problem, l0, linf)
-        print(f"  {f'pick of the grid ({l0}, {linf}), root_mean_square':<46}{error:>12,.2f}{seconds(start)}  "
-              f"{error / least.error - 1.0:+.1%}, {slower:.0f} times as long")  # fmt: skip
-        if not least.releases_nothing:
-            runs = [simulated(problem, *pair) for pair in ((least.max_groups, least.max_amount), (l0, linf))]
+        print(f"  {f'pick of the grid ({l0}, {linf}), root_mean_square':<46}{error:>12,.2f}{time_since(start)}  "
+              f"{error / best_by_square.error - 1.0:+.1%}, {slower:.0f} times as long")  # fmt: skip
+        if not best_by_square.releases_nothing:
+            runs = [
+                simulate_error(problem, *pair)
+                for pair in ((best_by_square.max_groups, best_by_square.max_amount), (l0, linf))
+            ]
             print(f"  {'both by three runs of the mechanism':<46}{runs[0]:>12,.2f} and {runs[1]:,.2f}")
     for rule in (best_radial, best_cap):
         start = time.process_time()
-        found = rule(problem)
-        print(f"  {f'{found.rule.name.lower()}, T = {found.max_norm:.6g}':<46}{found.error:>12,.2f}{seconds(start)}  "
-              f"{found.num_evaluations} evaluations, gap {found.certificate.relative_gap:.0e}, "
-              f"{1.0 - found.error / least.error:.1%} below the pair")  # fmt: skip
+        vector = rule(problem)
+        print(f"  {f'{vector.rule.name.lower()}, T = {vector.max_norm:.6g}':<46}{vector.error:>12,.2f}"
+              f"{time_since(start)}  {vector.num_evaluations} evaluations, gap {vector.certificate.relative_gap:.0e}, "
+              f"{1.0 - vector.error / best_by_square.error:.1%} below the pair")  # fmt: skip
 
 
-def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
-    """Groups selected by the truncated geometric rule: the pair, the tuner's, and scaling."""
-    asked = PerGroupParameters(
+def compare_selected(pairs: UserGroupPairs, epsilon: float, max_evaluations: int) -> None:
+    """Print groups selected by the truncated geometric rule: the pair, the tuner's, and scaling."""
+    parameters = PerGroupParameters(
         epsilon,
         selection=SelectionRule.TRUNCATED_GEOMETRIC,
         selection_share=0.5,
         selection_delta=1e-6,
     )
     print(f"-- rows, groups selected privately, epsilon {epsilon:g} (half for each), delta 1e-06")
-    selection = Selection(PerGroupProblem(pairs, asked))
+    selection = Selection(PerGroupProblem(pairs, parameters))
     start = time.process_time()
     worth = selection.evaluate_groups(20, 1.0)
-    print(f"  {'groups released at (20, 1)':<46}{worth.num_expected_groups:>12,.2f}{seconds(start)}")
+    print(f"  {'groups released at (20, 1)':<46}{worth.num_expected_groups:>12,.2f}{time_since(start)}")
     start = time.process_time()
-    best = best_selected_pair(selection, max_evaluations=most)
-    released = 0.0 if best.releases_nothing else selection.compute_keep_probabilities(best.max_groups).sum()
-    print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
-          f"{best.num_evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups, "
+    best = best_selected_pair(selection, max_evaluations=max_evaluations)
+    num_released = (
+        0.0 if best.releases_nothing else selection.compute_keep_probabilities(best.max_groups).sum()
+    )
+    print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{time_since(start)}  "
+          f"{best.num_evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {num_released:.3g} groups, "
           f"nothing costs {selection.problem.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
     l0, linf = pick_as_tuner(selection.problem, selection.compute_keep_probabilities)
     error = selection.compute_error(l0, linf)
-    print(f"  {f'pick of the rule ({l0}, {linf})':<46}{error:>12,.2f}{seconds(start)}  "
+    print(f"  {f'pick of the rule ({l0}, {linf})':<46}{error:>12,.2f}{time_since(start)}  "
           f"{error / best.error - 1.0:+.1%}, "
           f"{selection.compute_keep_probabilities(l0).sum():.3g} groups released")  # fmt: skip
     start = time.process_time()
     vector = best_selected_vector(selection)
     if vector is not None:
         print(f"  {f'{vector.rule.name.lower()}, T = {vector.max_norm:.4g}, L0 = {vector.max_groups}':<46}"
-              f"{vector.error:>12,.2f}{seconds(start)}  {1.0 - vector.error / best.error:.1%} below the pair, "
+              f"{vector.error:>12,.2f}{time_since(start)}  {1.0 - vector.error / best.error:.1%} below the pair, "
               f"{selection.compute_keep_probabilities(vector.max_groups).sum():.3g} groups released")  # fmt: skip
 
 
-def retail(file: Path, group: str) -> UserGroupPairs:
-    """Customers, with a group column of Online Retail; lines without a customer stay out."""
+def read_retail(file: Path, group: str) -> UserGroupPairs:
+    """Read customers, with a group column of Online Retail; lines without a customer stay out."""
     import duckdb
 
-    found = duckdb.sql(
+    columns = duckdb.sql(
         f"SELECT CustomerID::BIGINT AS who, dense_rank() OVER (ORDER BY {group}) - 1 AS code "
         f"FROM '{file}' WHERE CustomerID IS NOT NULL AND {group} IS NOT NULL"
     ).fetchnumpy()
-    return UserGroupPairs.from_arrays(found["who"], found["code"], int(found["code"].max()) + 1)
+    return UserGroupPairs.from_arrays(columns["who"], columns["code"], int(columns["code"].max()) + 1)
 
 
-def generated(num_pairs: int, groups: int) -> UserGroupPairs:
-    """Pairs with skewed users, groups and rows: each user has a run of neighbouring groups, so none comes twice."""
+def draw_pairs(num_pairs: int, groups: int) -> UserGroupPairs:
+    """Draw pairs with skewed users, groups and rows: each user has a run of neighbouring groups, so none is twice."""
     rng = np.random.default_rng(0)
     sizes = (4.0 / (1.0 - rng.random(num_pairs // 4)) ** 0.8).astype(np.int64).clip(max=groups // 3)
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), num_pairs, side="right"))]
     users = np.repeat(np.arange(sizes.size), sizes)
-    first = ((groups - sizes) * rng.random(sizes.size) ** 3.0).astype(np.int64)
-    place = np.arange(users.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first_groups = ((groups - sizes) * rng.random(sizes.size) ** 3.0).astype(np.int64)
+    offsets = np.arange(users.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = rng.zipf(2.2, users.size).clip(max=1000)
-    return UserGroupPairs(users, np.repeat(first, sizes) + place, rows, groups)
+    return UserGroupPairs(users, np.repeat(first_groups, sizes) + offsets, rows, groups)
 
 
 def main() -> None:
-    gaussian = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+    """Print all comparisons."""
+    gaussian = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
     print("generated, 300,000 pairs, 2,000 groups")
-    pairs = generated(300_000, 2_000)
+    pairs = draw_pairs(300_000, 2_000)
     for epsilon in (0.5, 3.0):
         compare(pairs, PerGroupParameters(epsilon))
         compare(pairs, PerGroupParameters(epsilon, **gaussian))  # type: ignore[arg-type]
@@ -214,15 +233,15 @@ def main() -> None:
         movies = np.unique(table[:, 1], return_inverse=True)[1]
         start = time.process_time()
         pairs = UserGroupPairs.from_arrays(table[:, 0], movies, int(movies.max()) + 1, sums=table[:, 2])
-        print(f"  {'pairs from ratings':<46}{pairs.num_pairs:>12,}{seconds(start)}")
+        print(f"  {'pairs from ratings':<46}{pairs.num_pairs:>12,}{time_since(start)}")
         for epsilon in (0.5, 1.0, 3.0):
             compare(pairs, PerGroupParameters(epsilon))
             compare(pairs, PerGroupParameters(epsilon, **gaussian))  # type: ignore[arg-type]
         compare(pairs, PerGroupParameters(1.0, Statistic.SUM), tuner=False)
-        selected(pairs, 1.0, 60)
+        compare_selected(pairs, 1.0, 60)
     if folder and (file := Path(folder) / "online_retail.parquet").exists():
         for group in ("StockCode", "Country"):
-            pairs = retail(file, group)
+            pairs = read_retail(file, group)
             print(
                 f"Online Retail, customer and {group}: {pairs.num_pairs:,} pairs, {pairs.num_groups:,} groups"
             )
@@ -230,23 +249,23 @@ def main() -> None:
                 compare(pairs, PerGroupParameters(epsilon))
                 compare(pairs, PerGroupParameters(epsilon, **gaussian))  # type: ignore[arg-type]
             for epsilon in (1.0, 3.0):
-                selected(pairs, epsilon, 300)
+                compare_selected(pairs, epsilon, 300)
     print("generated, 10 million pairs, 10,000 groups")
-    pairs = generated(10_000_000, 10_000)
-    made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    for asked in (PerGroupParameters(1.0), PerGroupParameters(1.0, **gaussian)):  # type: ignore[arg-type]
-        asked.unit_noise  # noqa: B018
-        problem = PerGroupProblem(pairs, asked)
+    pairs = draw_pairs(10_000_000, 10_000)
+    memory_of_pairs = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    for parameters in (PerGroupParameters(1.0), PerGroupParameters(1.0, **gaussian)):  # type: ignore[arg-type]
+        parameters.unit_noise  # noqa: B018
+        problem = PerGroupProblem(pairs, parameters)
         start = time.process_time()
         facet = SortedPairs.from_problem(problem)
-        print(f"  {asked.mechanism.value + ': sorting, and what nothing costs':<46}{problem.error_of_nothing:>12,.2f}"
-              f"{seconds(start)}")  # fmt: skip
+        words = f"{parameters.mechanism.value}: sorting, and what nothing costs"
+        print(f"  {words:<46}{problem.error_of_nothing:>12,.2f}{time_since(start)}")
         start = time.process_time()
         best = best_pair(problem, facet)
-        print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
+        print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{time_since(start)}  "
               f"{best.num_evaluations} passes, gap {best.certificate.relative_gap:.0e}")  # fmt: skip
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"  most memory: {made:.2f} GB when the pairs had been made, {peak:.2f} GB at the end")
+    print(f"  most memory: {memory_of_pairs:.2f} GB when the pairs had been made, {peak:.2f} GB at the end")
 
 
 if __name__ == "__main__":

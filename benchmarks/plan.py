@@ -65,9 +65,12 @@ class Table:
     lines: str
     lower: float
     upper: float
-    run: bool = False
+    runs_program: bool = False
 
-    def asked(self, epsilon: float, noise: NoiseKind, program: Program = Program.OPENDP) -> PlanParameters:
+    def make_parameters(
+        self, epsilon: float, noise: NoiseKind, program: Program = Program.OPENDP
+    ) -> PlanParameters:
+        """Make the parameters of a plan for these lines."""
         delta = DELTA if noise is NoiseKind.GAUSSIAN else None
         return PlanParameters(
             epsilon,
@@ -91,50 +94,60 @@ class Table:
         )
 
 
-def tables() -> Iterator[Table]:
-    """The samples, and what lies in the folder of the environment."""
-    five = "users; rows; sum; mean; rows per group"
+def read_tables() -> Iterator[Table]:
+    """Yield the samples, and what lies in the folder of the environment."""
+    all_lines = "users; rows; sum; mean; rows per group"
     shop = pd.read_csv(ROOT / "sample_data/shop_events.csv")
-    yield _table("shop_events", shop, ("user_id", "amount", "product"), five, 0, 100, run=True)
+    yield _build_table(
+        "shop_events", shop, ("user_id", "amount", "product"), all_lines, 0, 100, runs_program=True
+    )
     tickets = pd.read_csv(ROOT / "sample_data/support_tickets.csv")
-    yield _table("support_tickets", tickets, ("customer", "hours_waited", "channel"), five, 0, 48, run=True)
+    yield _build_table(
+        "support_tickets",
+        tickets,
+        ("customer", "hours_waited", "channel"),
+        all_lines,
+        0,
+        48,
+        runs_program=True,
+    )
     folder = Path(os.environ.get("SWEETSPOT_BENCH_DATA", "/nowhere"))
     if (path := folder / "online_retail.parquet").exists():
         retail = pd.read_parquet(path)
         retail = retail[retail["CustomerID"].notna() & (retail["Quantity"] > 0)]
-        spent = retail.assign(spent=retail["Quantity"] * retail["UnitPrice"])
-        yield _table("Online Retail", spent, ("CustomerID", "spent", "Country"), five, 0, 100)
+        amounts = retail.assign(spent=retail["Quantity"] * retail["UnitPrice"])
+        yield _build_table("Online Retail", amounts, ("CustomerID", "spent", "Country"), all_lines, 0, 100)
     if (path := folder / "CDNOW_master.txt").exists():
         cdnow = pd.read_csv(path, sep=r"\s+", header=None, names=["user", "date", "number", "dollars"])
         # A line of names may stand above.
         cdnow = cdnow.assign(dollars=pd.to_numeric(cdnow["dollars"], errors="coerce")).dropna()
-        yield _table("CDNOW", cdnow, ("user", "dollars", ""), "users; rows; sum; mean", 0, 500)
+        yield _build_table("CDNOW", cdnow, ("user", "dollars", ""), "users; rows; sum; mean", 0, 500)
     if (path := folder / "ml1m_user_movie_rating.csv").exists():
         rated = pd.read_csv(path)
-        yield _table("MovieLens 1M", rated, ("user", "rating", ""), "users; rows; sum; mean", 1, 5)
+        yield _build_table("MovieLens 1M", rated, ("user", "rating", ""), "users; rows; sum; mean", 1, 5)
 
 
-def _table(
+def _build_table(
     name: str,
     rows: pd.DataFrame,
     columns: tuple[str, str, str],
     lines: str,
     lower: float,
     upper: float,
-    run: bool = False,
+    runs_program: bool = False,
 ) -> Table:
     user, value, group = columns
-    whole = pd.DataFrame({"user": rows[user].astype(str), "value": rows[value].astype(float)})
+    table_rows = pd.DataFrame({"user": rows[user].astype(str), "value": rows[value].astype(float)})
     if group:
-        whole["group"] = rows[group].astype(str)
-    return Table(name, whole, lines, lower, upper, run)
+        table_rows["group"] = rows[group].astype(str)
+    return Table(name, table_rows, lines, lower, upper, runs_program)
 
 
-def splits(
-    found: Table, epsilon: float, noise: NoiseKind
+def compare_splits(
+    example: Table, epsilon: float, noise: NoiseKind
 ) -> tuple[Dataset, PlanParameters, tuple[AllocatedLine, ...]]:
-    """Print one row of the comparison; the plan as it is drawn."""
-    data, parameters = found.dataset, found.asked(epsilon, noise)
+    """Print one row of the comparison; return dataset, parameters and lines of the plan."""
+    data, parameters = example.dataset, example.make_parameters(epsilon, noise)
     planned = table.plan_lines(data, parameters)
     start = time.perf_counter()
     curves = [line.curve for line in planned]
@@ -145,6 +158,7 @@ def splits(
     mechanisms = np.array([2.0 if line.line.statistic is LineStatistic.MEAN else 1.0 for line in planned])
 
     def relative(shares: FloatArray) -> tuple[float, tuple[AllocatedLine, ...]]:
+        """Return the root mean square of error over value of the lines at these shares, and the lines."""
         lines = allocate_lines(data, parameters, planned, shares)
         return math.sqrt(
             np.mean([(line.error / v) ** 2 for line, v in zip(lines, values, strict=True)])
@@ -152,22 +166,25 @@ def splits(
 
     equal, _ = relative(np.full(values.size, 1.0 / values.size))
     weights, _ = relative(mechanisms / mechanisms.sum())
-    ours, lines = relative(best.shares)
+    plan_error, lines = relative(best.shares)
     budget = parameters.budget
     needed = find_needed_budgets(curves, 0.05 * values, budget)
-    wanted = budget.convert_to_epsilon(needed.sum()), budget.convert_to_epsilon(needed.max() * needed.size)
+    wanted_epsilons = (
+        budget.convert_to_epsilon(needed.sum()),
+        budget.convert_to_epsilon(needed.max() * needed.size),
+    )
     assert best.certificate is not None
-    most = planned[int(np.argmax(needed))].line.label
+    costliest_label = planned[int(np.argmax(needed))].line.label
     print(
-        f"{found.name:<16} {noise.value[:8]:<9} {epsilon:>4g} {equal:>8.4f} {weights:>8.4f} {ours:>8.4f} "
-        f"{100 * (equal / ours - 1):>7.1f}% {best.certificate.relative_gap:>9.1e} {1e3 * took:>6.0f} ms "
-        f"{wanted[0]:>9.4g} {wanted[1]:>9.4g}  {most}"
+        f"{example.name:<16} {noise.value[:8]:<9} {epsilon:>4g} {equal:>8.4f} {weights:>8.4f} {plan_error:>8.4f} "
+        f"{100 * (equal / plan_error - 1):>7.1f}% {best.certificate.relative_gap:>9.1e} {1e3 * took:>6.0f} ms "
+        f"{wanted_epsilons[0]:>9.4g} {wanted_epsilons[1]:>9.4g}  {costliest_label}"
     )
     return data, parameters, lines
 
 
-class _Again:
-    """The context of a program that ran: its measurements once more, in their order, whatever is built."""
+class _RepeatedContext:
+    """A context that releases the measurements of a program that ran once more, in their order, whatever is built."""
 
     def __init__(self, measurements: list[Any], rows: Any) -> None:
         self._left, self._rows = iter(measurements), rows
@@ -185,111 +202,117 @@ class _Again:
         return Query()
 
 
-def runs(
-    found: Table, data: Dataset, parameters: PlanParameters, lines: tuple[AllocatedLine, ...], calls: int
+def run_program(
+    example: Table, data: Dataset, parameters: PlanParameters, lines: tuple[AllocatedLine, ...], calls: int
 ) -> None:
     """Call the program's releases and print what they erred beside what was promised."""
     from opendp.extras.polars import LazyFrameQuery
 
-    asked = make_program(data, parameters, lines)
-    assert asked is not None
-    text = write(asked, Program.OPENDP).text
+    program = make_program(data, parameters, lines)
+    assert program is not None
+    text = write(program, Program.OPENDP).text
     head, begin, tail = text.partition("released = {}\n")
-    rest = compile(begin + tail, "rest", "exec")
+    loop_code = compile(begin + tail, "rest", "exec")
     measurements: list[Any] = []
     release = LazyFrameQuery.release
 
-    def recorded(query: Any) -> Any:
+    def record_measurement(query: Any) -> Any:
+        """Release a query, and keep its measurement."""
         measurements.append(query.resolve())
         return release(query)
 
-    names: dict[str, Any] = {"print": lambda *_: None}
-    released: list[dict[str, Any]] = []
+    names: dict[str, Any] = {"print": lambda *_, **__: None}
+    releases: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        found.rows.to_parquet("data.parquet")
-        LazyFrameQuery.release = recorded
+        example.rows.to_parquet("data.parquet")
+        LazyFrameQuery.release = record_measurement
         try:
             exec(compile(head, "head", "exec"), names)
-            exec(rest, names)
+            exec(loop_code, names)
         finally:
             LazyFrameQuery.release = release
         rows = names["events"].collect().lazy()
         for _ in range(calls):
-            names["context"] = _Again(measurements, rows)
-            exec(rest, names)
-            released.append(names["released"])
+            names["context"] = _RepeatedContext(measurements, rows)
+            exec(loop_code, names)
+            releases.append(names["released"])
     for line in lines:
-        what, kind = line.planned.line.label, line.planned.line.statistic
-        errors = np.array([_error(found, one[what], line) for one in released])
-        half = WIDE * errors.std() / math.sqrt(calls)
-        if kind is LineStatistic.QUANTILE:
+        label, statistic = line.planned.line.label, line.planned.line.statistic
+        errors = np.array(
+            [_measure_error(example, release_values[label], line) for release_values in releases]
+        )
+        half_width = WIDE * errors.std() / math.sqrt(calls)
+        if statistic is LineStatistic.QUANTILE:
             root = float(errors.mean())
         else:  # The root of a mean, and its interval linearised.
             root = math.sqrt(errors.mean())
-            half /= 2.0 * root
+            half_width /= 2.0 * root
         off = root / line.error - 1.0
         says = (
             "within 5 %"
             if abs(off) <= 0.05
             else "within the interval"
-            if abs(root - line.error) <= half
+            if abs(root - line.error) <= half_width
             else ""
         )
         says = says or ("errs less" if root < line.error else "ERRS MORE")
         print(
-            f"  {what:<16} share {100 * line.share:>7.3f} %  promised {line.error:>11.5g}  "
-            f"{calls} calls {root:>11.5g} ± {half:.2g}  {100 * off:+6.1f} %  {says}"
+            f"  {label:<16} share {100 * line.share:>7.3f} %  promised {line.error:>11.5g}  "
+            f"{calls} calls {root:>11.5g} ± {half_width:.2g}  {100 * off:+6.1f} %  {says}"
         )
 
 
-def _error(found: Table, released: Any, line: AllocatedLine) -> float:
-    """Squared error, of groups the mean of them, of a quantile the rows between; counted with pandas."""
-    rows, kind = found.rows, line.planned.line.statistic
-    if kind is LineStatistic.GROUP_ROWS:
+def _measure_error(example: Table, released_value: Any, line: AllocatedLine) -> float:
+    """Return the squared error; of groups their mean, of a quantile the rows between. Counted with pandas."""
+    rows, statistic = example.rows, line.planned.line.statistic
+    if statistic is LineStatistic.GROUP_ROWS:
         truth = rows["group"].value_counts()
-        return float(np.mean([(released[group] - count) ** 2 for group, count in truth.items()]))
-    if kind is LineStatistic.QUANTILE:
-        at_most = float(np.mean(rows["value"].clip(found.lower, found.upper) <= released))
+        return float(np.mean([(released_value[group] - count) ** 2 for group, count in truth.items()]))
+    if statistic is LineStatistic.QUANTILE:
+        at_most = float(np.mean(rows["value"].clip(example.lower, example.upper) <= released_value))
         return abs(at_most - (line.planned.line.quantile or 0.0))
     value = {
         LineStatistic.USERS: rows["user"].nunique(),
         LineStatistic.ROWS: len(rows),
         LineStatistic.SUM: rows["value"].sum(),
         LineStatistic.MEAN: rows["value"].mean(),
-    }[kind]
-    return float((released - value) ** 2)
+    }[statistic]
+    return float((released_value - value) ** 2)
 
 
-def quantiles(found: Table, noise: NoiseKind, calls: int) -> None:
-    """The same of a count and two quantiles; their error is the share of rows between."""
-    ranked = replace(found, lines="rows; median; quantile 0.95")
-    data, parameters = ranked.dataset, ranked.asked(1.0, noise)
+def run_quantiles(example: Table, noise: NoiseKind, calls: int) -> None:
+    """Run the program of a count and two quantiles; their error is the share of rows between."""
+    ranked = replace(example, lines="rows; median; quantile 0.95")
+    data, parameters = ranked.dataset, ranked.make_parameters(1.0, noise)
     planned = table.plan_lines(data, parameters)
     best = find_least_sum(
-        [one.curve for one in planned], np.array([one.weight for one in planned]), parameters.budget
+        [planned_line.curve for planned_line in planned],
+        np.array([planned_line.weight for planned_line in planned]),
+        parameters.budget,
     )
-    print(f"{found.name}, {noise.value}, with quantiles (best found, no bound):")
-    runs(ranked, data, parameters, allocate_lines(data, parameters, planned, best.shares), calls)
+    print(f"{example.name}, {noise.value}, with quantiles (best found, no bound):")
+    run_program(ranked, data, parameters, allocate_lines(data, parameters, planned, best.shares), calls)
 
 
 def main() -> None:
+    """Print the splits of every table, and run the plans of the samples at epsilon = 1."""
     parser = argparse.ArgumentParser(
         description="Splits of one budget beside each other, and the plan's program, run."
     )
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.3, 1.0, 3.0])
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(
         f"{'table':<16} {'noise':<9} {'ε':>4} {'equal':>8} {'weights':>8} {'plan':>8} {'equal +':>8} {'gap':>9} "
         f"{'time':>9} {'ε, 5 %':>9} {'equal':>9}  takes most"
     )
-    for found in tables():
+    for example in read_tables():
         for noise in NoiseKind:
-            for epsilon in given.epsilons:
-                data, parameters, lines = splits(found, epsilon, noise)
-                if found.run and epsilon == 1.0:
-                    runs(found, data, parameters, lines, given.calls)
-                    quantiles(found, noise, given.calls)
+            for epsilon in arguments.epsilons:
+                data, parameters, lines = compare_splits(example, epsilon, noise)
+                if example.runs_program and epsilon == 1.0:
+                    run_program(example, data, parameters, lines, arguments.calls)
+                    run_quantiles(example, noise, arguments.calls)
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ SAMPLES = (
 RUNS = 400
 
 
-def rows_without_noise() -> None:
-    """What binning alone does to the number of rows, by what represents a bin."""
+def print_rows_without_noise() -> None:
+    """Print what binning alone does to the number of rows, by what represents a bin."""
     print("Rows of the binned histogram against the true number, no noise: geometric / arithmetic middle")
     for growth in (1.1, 1.2, 1.3, 1.5):
         bins = PublicBins(growth=growth)
@@ -80,8 +80,11 @@ def rows_without_noise() -> None:
         for key in SAMPLES:
             histogram = samples.load(key).histogram
             counts, rows = bins.count_users(histogram), histogram.num_rows
-            middle = (bins.lower + bins.upper) / 2.0
-            geometric, arithmetic = counts @ bins.representative / rows - 1.0, counts @ middle / rows - 1.0
+            arithmetic_middles = (bins.lower + bins.upper) / 2.0
+            geometric, arithmetic = (
+                counts @ bins.representative / rows - 1.0,
+                counts @ arithmetic_middles / rows - 1.0,
+            )
             cells.append(f"{geometric:+7.2%} /{arithmetic:+7.2%}")
         print(f"  growth {growth:<4g} {bins.lower.size:3d} bins   " + "   ".join(cells))
 
@@ -97,14 +100,14 @@ class Fit(enum.Enum):
 
 
 def fit_users_by(noisy: IntArray, noise: NoiseShape, lower: IntArray, fit: Fit) -> IntArray:
-    """Whole, non-negative users per bin; releases take the last way."""
+    """Fit whole, non-negative users per bin; releases take the last way."""
     if fit is Fit.EXTENDED:
         return fit_users(noisy, noise, lower)
     counts = np.asarray(noisy, dtype=np.float64)
     if fit is Fit.CLIP:
         return count_from_tails(sum_tails(np.maximum(counts, 0.0)))
     if fit is Fit.SIMPLEX:
-        return count_from_tails(sum_tails(on_simplex(counts)))
+        return count_from_tails(sum_tails(project_on_simplex(counts)))
     tails = sum_tails(counts)
     if fit is Fit.TRUNCATED:
         stands_out = np.flatnonzero(tails > compute_phantom_limits(counts.size, noise))
@@ -112,7 +115,7 @@ def fit_users_by(noisy: IntArray, noise: NoiseShape, lower: IntArray, fit: Fit) 
     return count_from_tails(fit_falling_tails(tails))
 
 
-def on_simplex(counts: FloatArray) -> FloatArray:
+def project_on_simplex(counts: FloatArray) -> FloatArray:
     """Return max(count - shift, 0) with the shift that keeps the sum; all 0 where the sum is not positive."""
     total = math.fsum(counts)
     if total <= 0.0:
@@ -125,8 +128,8 @@ def on_simplex(counts: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(counts - shifts[last_index], 0.0))
 
 
-def fits(epsilon: float, bins: PublicBins) -> None:
-    """The variants of post-processing."""
+def print_fits(epsilon: float, bins: PublicBins) -> None:
+    """Print the variants of post-processing."""
     parameters = PrivateCopyParameters(epsilon, bins)
     print(f"\nepsilon_choice = {epsilon:g}, {bins.sentence}")
     print(
@@ -137,9 +140,9 @@ def fits(epsilon: float, bins: PublicBins) -> None:
         histogram = samples.load(key).histogram
         print(f"  {key} ({histogram.num_users:,} users)")
         for fit in Fit:
-            users, rows = moments(histogram, parameters, fit)
+            users, rows = simulate_moments(histogram, parameters, fit)
             began = time.perf_counter()
-            words = regret_texts(histogram, parameters, fit)
+            words = format_regrets(histogram, parameters, fit)
             seconds = time.perf_counter() - began
             print(
                 f"    {fit.name:9s} users {np.mean(users) - 1.0:+7.2%}  rows {np.mean(rows) - 1.0:+9.1%} "
@@ -147,10 +150,10 @@ def fits(epsilon: float, bins: PublicBins) -> None:
             )
 
 
-def moments(
+def simulate_moments(
     histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Users and rows of copies, as shares of the true numbers."""
+    """Simulate users and rows of copies, as shares of the true numbers, shape (runs,) each."""
     generator, counts = np.random.default_rng(2), parameters.bins.count_users(histogram)
     noise = comparison.simulate_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
     shape = parameters.noise_shape
@@ -159,19 +162,19 @@ def moments(
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
 
-def regret_texts(
+def format_regrets(
     histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit = Fit.EXTENDED
 ) -> str:
-    """Median and 95th percentile of regret: smooth weights, cap, sum at epsilon = 1 and 0.01.
+    """Format median and 95th percentile of regret: smooth weights, cap, sum at epsilon = 1 and 0.01.
 
     Values lie in [0, 1], of worst-case variance. The copies are the same for all, by their seed.
     """
     problem = mean.MeanProblem(histogram, epsilon=1.0, value_bound=1.0, value_variance=0.25)
-    counted = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, measure=Measure.ABSOLUTE)
-    little = replace(counted, epsilon=0.01)
+    count_problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, measure=Measure.ABSOLUTE)
+    low_epsilon_problem = replace(count_problem, epsilon=0.01)
 
-    def counts(question: total.TotalProblem, copy: ContributionHistogram) -> total.TotalProblem:
-        return replace(question, amounts=Amounts.from_histogram(copy))
+    def replace_amounts(problem: total.TotalProblem, copy: ContributionHistogram) -> total.TotalProblem:
+        return replace(problem, amounts=Amounts.from_histogram(copy))
 
     questions: list[tuple[Callable[[ContributionHistogram], float], Callable[[np.ndarray], np.ndarray]]] = [
         (
@@ -183,12 +186,12 @@ def regret_texts(
             lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),
         ),
         (
-            lambda copy: total.find_optimal_bound(counts(counted, copy)),
-            lambda bounds: total.measure_errors(counted, bounds),
+            lambda copy: total.find_optimal_bound(replace_amounts(count_problem, copy)),
+            lambda bounds: total.measure_errors(count_problem, bounds),
         ),
         (
-            lambda copy: total.find_optimal_bound(counts(little, copy)),
-            lambda bounds: total.measure_errors(little, bounds),
+            lambda copy: total.find_optimal_bound(replace_amounts(low_epsilon_problem, copy)),
+            lambda bounds: total.measure_errors(low_epsilon_problem, bounds),
         ),
     ]
     texts = []
@@ -204,8 +207,8 @@ def regret_texts(
     return "   ".join(texts)
 
 
-def gaussian() -> None:
-    """Gaussian noise beside Laplace noise, default bins."""
+def print_gaussian() -> None:
+    """Print the regret of Gaussian noise beside Laplace noise, default bins."""
     print(
         "\nThe other noise, epsilon_choice = 0.1: regret of smooth weights, cap, sum at eps 1 and 0.01: median / 95 %"
     )
@@ -213,7 +216,7 @@ def gaussian() -> None:
         histogram = samples.load(key).histogram
         for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):
             parameters = PrivateCopyParameters(0.1, noise=noise, delta=delta)
-            words = regret_texts(histogram, parameters)
+            words = format_regrets(histogram, parameters)
             print(f"  {key:36s} {noise.value:18s} scale {parameters.scale:6.2f}  {words}")
 
 
@@ -239,20 +242,20 @@ class Table:
 
     @functools.cached_property
     def histogram(self) -> ContributionHistogram:
-        """Rows per user."""
+        """Return the histogram of rows per user."""
         return ContributionHistogram.from_counts(self.rows["user"].value_counts().to_numpy())
 
     @functools.cached_property
     def pairs(self) -> UserGroupPairs | None:
-        """Rows by user and group; None without groups."""
+        """Return the rows by user and group; None without groups."""
         if "group" not in self.rows:
             return None
         groups, names = pd.factorize(self.rows["group"])
         return UserGroupPairs.from_arrays(pd.factorize(self.rows["user"])[0], groups, len(names))
 
     @functools.cached_property
-    def of_sums(self) -> UserGroupPairs | None:
-        """Values of at least 0 added up by user and group; None without both."""
+    def sum_pairs(self) -> UserGroupPairs | None:
+        """Return values of at least 0 added up by user and group; None without both."""
         if not {"group", "value"} <= set(self.rows) or float(self.rows["value"].min()) < 0.0:
             return None
         groups, names = pd.factorize(self.rows["group"])
@@ -263,30 +266,30 @@ class Table:
         return UserGroupPairs.from_arrays(users, groups, len(names), sums=amounts)
 
     @functools.cached_property
-    def of_values(self) -> _range_costs.Table | None:
-        """The values, of some users where rows are many; None without any."""
+    def values_table(self) -> _range_costs.Table | None:
+        """Return the values, of some users where rows are many; None without any."""
         if "value" not in self.rows:
             return None
         rows = self.rows
         if len(rows) > MOST_ROWS:
             sizes = rows["user"].value_counts(sort=False)
             users = np.random.default_rng(1).permutation(sizes.index.to_numpy())
-            some = users[np.cumsum(sizes.loc[users].to_numpy()) <= MOST_ROWS]
-            rows = rows[rows["user"].isin(set(some))]
+            kept_users = users[np.cumsum(sizes.loc[users].to_numpy()) <= MOST_ROWS]
+            rows = rows[rows["user"].isin(set(kept_users))]
         codes = pd.factorize(rows["user"])[0]
         order = np.argsort(codes, kind="stable")
         return _range_costs.Table(Values(codes[order], rows["value"].to_numpy(float)[order]), 1.0)
 
 
-def tables() -> Iterator[Table]:
-    """The samples, one that is made up, and what lies in the folder of the environment."""
+def read_tables() -> Iterator[Table]:
+    """Yield the samples, one that is made up, and what lies in the folder of the environment."""
     shop = pd.read_csv(ROOT / "sample_data/shop_events.csv")
     yield Table("shop_events", shop.set_axis(["user", "group", "value"], axis=1))
     ratings = pd.read_csv(ROOT / "sample_data/item_ratings.csv")
     yield Table("item_ratings", ratings.set_axis(["user", "group", "value"], axis=1))
     tickets = pd.read_csv(ROOT / "sample_data/support_tickets.csv")
-    named = {"customer": "user", "hours_waited": "value", "channel": "group"}
-    yield Table("support_tickets", tickets.rename(columns=named)[list(named.values())])
+    new_names = {"customer": "user", "hours_waited": "value", "channel": "group"}
+    yield Table("support_tickets", tickets.rename(columns=new_names)[list(new_names.values())])
     generator = np.random.default_rng(0)
     users = np.repeat(np.arange(2_000), generator.geometric(0.3, 2_000))
     yield Table(
@@ -301,8 +304,8 @@ def tables() -> Iterator[Table]:
             "retail lines, products",
             retail.rename(columns={"StockCode": "group"})[["user", "value", "group"]],
         )
-        bought = retail.groupby(["user", "InvoiceNo", "Country"], as_index=False)["value"].sum()
-        yield Table("retail invoices, countries", bought.rename(columns={"Country": "group"}))
+        purchases = retail.groupby(["user", "InvoiceNo", "Country"], as_index=False)["value"].sum()
+        yield Table("retail invoices, countries", purchases.rename(columns={"Country": "group"}))
     if (path := folder / "CDNOW_master.txt").exists():
         cdnow = pd.read_csv(path, sep=r"\s+", header=None, names=["user", "date", "number", "value"])
         cdnow = cdnow.assign(
@@ -314,72 +317,84 @@ def tables() -> Iterator[Table]:
         yield Table("MovieLens 1M, movies", films.set_axis(["user", "group", "value"], axis=1))
 
 
-Ways = dict[str, Callable[[float], float]]
+ErrorsByWay = dict[str, Callable[[float], float]]
 """Name of a way to its mean error over the least one, at an epsilon of the choice."""
 
 
-def of_range(table: Table) -> Ways:
-    """A range, where a typical value in one digit is known, where L is known to be 0, and where nothing is."""
-    of = table.of_values
-    if of is None:
+def measure_range(table: Table) -> ErrorsByWay:
+    """Measure a range, where a typical value in one digit is known, where L is known to be 0, and where nothing is."""
+    values_table = table.values_table
+    if values_table is None:
         return {}
-    users, middle = float(f"{of.users:.0e}"), float(f"{np.median(of.values.values):.0e}")
+    users, typical = float(f"{values_table.users:.0e}"), float(f"{np.median(values_table.values.values):.0e}")
 
-    def asked(epsilon: float, **known: float) -> RangeProblem:
-        return RangeProblem(1.0, epsilon, UNIT, FARTHEST, users=users, **known)  # type: ignore[arg-type]
+    def make_problem(epsilon: float, **public_knowledge: float) -> RangeProblem:
+        return RangeProblem(1.0, epsilon, UNIT, FARTHEST, users=users, **public_knowledge)  # type: ignore[arg-type]
 
-    found: Ways = {
-        "draw, a typical value known": lambda e: _range_costs.cost_draw(of, asked(e, centre=middle)),
-        "draw, nothing known": lambda e: _range_costs.cost_draw(of, asked(e)),
-        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.cost_quantiles(of, asked(e, centre=middle)),
-        "log bins (ApproxBounds), simulated": lambda e: _range_costs.cost_bins(of, asked(e, centre=middle)),
-        "a guess, twice as wide": lambda e: _range_costs.cost_guess(of, 2.0),
-        "a guess, ten times as wide": lambda e: _range_costs.cost_guess(of, 10.0),
+    errors_by_way: ErrorsByWay = {
+        "draw, a typical value known": lambda e: _range_costs.cost_draw(
+            values_table, make_problem(e, centre=typical)
+        ),
+        "draw, nothing known": lambda e: _range_costs.cost_draw(values_table, make_problem(e)),
+        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.cost_quantiles(
+            values_table, make_problem(e, centre=typical)
+        ),
+        "log bins (ApproxBounds), simulated": lambda e: _range_costs.cost_bins(
+            values_table, make_problem(e, centre=typical)
+        ),
+        "a guess, twice as wide": lambda e: _range_costs.cost_guess(values_table, 2.0),
+        "a guess, ten times as wide": lambda e: _range_costs.cost_guess(values_table, 10.0),
     }
-    if float(of.values.values.min()) >= 0.0 and middle < 500.0:
-        found["draw, L = 0 known"] = lambda e: _range_costs.cost_draw(of, asked(e, lower=0.0))
-    return found
+    if float(values_table.values.values.min()) >= 0.0 and typical < 500.0:
+        errors_by_way["draw, L = 0 known"] = lambda e: _range_costs.cost_draw(
+            values_table, make_problem(e, lower=0.0)
+        )
+    return errors_by_way
 
 
-def costs(condition: Condition, histogram: ContributionHistogram) -> Callable[[np.ndarray], np.ndarray]:
-    """Errors of bounds over the least one."""
-    least = float(condition.errors(histogram, np.array([condition.best_bound(histogram)]))[0])
-    return lambda bounds: np.maximum(condition.errors(histogram, bounds) / least, 1.0)
+def make_relative_errors(
+    condition: Condition, histogram: ContributionHistogram
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function from bounds to their errors over the least one."""
+    least_error = float(condition.errors(histogram, np.array([condition.best_bound(histogram)]))[0])
+    return lambda bounds: np.maximum(condition.errors(histogram, bounds) / least_error, 1.0)
 
 
-def drawn(
+def measure_draw(
     histogram: ContributionHistogram,
-    of: Condition,
-    aims: Condition,
+    condition: Condition,
+    target: Condition,
     prior: Prior | SmallFirst | None,
     epsilon: float,
     largest: int = LARGEST,
     margin: bool = True,
 ) -> float:
-    """Mean of the errors of ``of`` over draws that aim at ``aims``; without ``margin`` just at that."""
-    problem = ChoiceProblem(aims, epsilon, largest, prior=prior)
+    """Return the mean error of ``condition`` over draws that aim at ``target``; without ``margin`` just at that."""
+    problem = ChoiceProblem(target, epsilon, largest, prior=prior)
     law = choice.compute_probabilities(problem, histogram)
     if not margin:
-        far = aims.distances(histogram, problem.candidates)
-        law = np.exp(choice.log_softmax(choice.compute_logits(problem, far, np.array([epsilon]))))[0]
-    return float(law @ costs(of, histogram)(problem.candidates))
+        distances = target.distances(histogram, problem.candidates)
+        law = np.exp(choice.log_softmax(choice.compute_logits(problem, distances, np.array([epsilon]))))[0]
+    return float(law @ make_relative_errors(condition, histogram)(problem.candidates))
 
 
-def binned(histogram: ContributionHistogram, of: Condition, epsilon: float, largest: int = LARGEST) -> float:
-    """The same of the highest of doubling bins whose noisy count passes a threshold, exactly."""
+def measure_bins(
+    histogram: ContributionHistogram, condition: Condition, epsilon: float, largest: int = LARGEST
+) -> float:
+    """Return the same of the highest of doubling bins whose noisy count passes a threshold, exactly."""
     edges = 2.0 ** np.arange(math.ceil(math.log2(largest)) + 1)
-    held = np.histogram(histogram.sizes, np.r_[0.0, edges], weights=histogram.users)[0]
-    one = _range_costs.SUCCESS ** (1.0 / edges.size)
-    margin = math.log(1.0 / (2.0 * -math.expm1(math.log(one)))) - epsilon * held
+    users_by_bin = np.histogram(histogram.sizes, np.r_[0.0, edges], weights=histogram.users)[0]
+    bin_chance = _range_costs.SUCCESS ** (1.0 / edges.size)
+    margin = math.log(1.0 / (2.0 * -math.expm1(math.log(bin_chance)))) - epsilon * users_by_bin
     passes = np.where(margin > 0.0, 0.5 * np.exp(-np.abs(margin)), 1.0 - 0.5 * np.exp(-np.abs(margin)))
     beyond = np.r_[np.cumprod((1.0 - passes)[::-1])[::-1][1:], 1.0]
-    errors = costs(of, histogram)(np.minimum(edges, largest))
+    errors = make_relative_errors(condition, histogram)(np.minimum(edges, largest))
     return float(passes * beyond @ errors + np.prod(1.0 - passes) * errors[-1])
 
 
-def guesses(histogram: ContributionHistogram, of: Condition) -> Ways:
-    """Bounds from knowledge."""
-    best, error = of.best_bound(histogram), costs(of, histogram)
+def measure_guesses(histogram: ContributionHistogram, condition: Condition) -> ErrorsByWay:
+    """Measure bounds from knowledge."""
+    best, error = condition.best_bound(histogram), make_relative_errors(condition, histogram)
     return {
         "a guess, twice the best": lambda e: float(error(np.array([2.0 * best]))[0]),
         "a guess, ten times the best": lambda e: float(error(np.array([10.0 * best]))[0]),
@@ -387,74 +402,81 @@ def guesses(histogram: ContributionHistogram, of: Condition) -> Ways:
     }
 
 
-def of_bound(
-    histogram: ContributionHistogram, of: Condition, prior: Prior | SmallFirst | None, largest: int = LARGEST
-) -> Ways:
-    """One bound on rows: the draw, a DP quantile of the rows per user, bins, and guesses."""
+def measure_bound(
+    histogram: ContributionHistogram,
+    condition: Condition,
+    prior: Prior | SmallFirst | None,
+    largest: int = LARGEST,
+) -> ErrorsByWay:
+    """Measure one bound on rows: the draw, a DP quantile of the rows per user, bins, and guesses."""
     return {
-        "draw": lambda e: drawn(histogram, of, of, prior, e, largest),
-        "DP quantile 0.99": lambda e: drawn(histogram, of, SizeQuantile(0.99), None, e, largest),
-        "log bins (ApproxBounds)": lambda e: binned(histogram, of, e, largest),
-        **guesses(histogram, of),
+        "draw": lambda e: measure_draw(histogram, condition, condition, prior, e, largest),
+        "DP quantile 0.99": lambda e: measure_draw(
+            histogram, condition, SizeQuantile(0.99), None, e, largest
+        ),
+        "log bins (ApproxBounds)": lambda e: measure_bins(histogram, condition, e, largest),
+        **measure_guesses(histogram, condition),
     }
 
 
-def of_sum(table: Table) -> Ways:
-    """The bound of a count of rows, T."""
-    asked = PrivateParameters(1.0, BoundPurpose.SUM)
-    return of_bound(table.histogram, asked.condition, asked.choice.prior)
+def measure_count(table: Table) -> ErrorsByWay:
+    """Measure the bound of a count of rows, T."""
+    parameters = PrivateParameters(1.0, BoundPurpose.SUM)
+    return measure_bound(table.histogram, parameters.condition, parameters.choice.prior)
 
 
-def of_total(table: Table) -> Ways:
-    """The bound of the sum of a column, in whole units, of what a user adds in all; with a maximum of a million."""
+def measure_total(table: Table) -> ErrorsByWay:
+    """Measure the bound of the sum of a column, in whole units, of what a user adds in all; at most a million."""
     if "value" not in table.rows or float(table.rows["value"].min()) < 0.0:
         return {}
     totals = np.ceil(table.rows.groupby("user")["value"].sum().to_numpy()).astype(np.int64)
     histogram = ContributionHistogram.from_counts(totals[totals > 0])
-    return of_bound(histogram, RankedSum(1.0), SmallFirst(), 10**6)
+    return measure_bound(histogram, RankedSum(1.0), SmallFirst(), 10**6)
 
 
-def of_mean(table: Table) -> Ways:
-    """The bound of the mean of the table, with a fifth of the variance between users."""
-    asked = PrivateParameters(1.0, BoundPurpose.CAP, user_share=0.2)
-    of, independent = asked.condition, replace(asked, user_share=0.0)
-    found = of_bound(table.histogram, of, asked.choice.prior)
-    found["a draw that takes rows as independent"] = lambda e: drawn(
-        table.histogram, of, independent.condition, independent.choice.prior, e
+def measure_mean(table: Table) -> ErrorsByWay:
+    """Measure the bound of the mean of the table, with a fifth of the variance between users."""
+    parameters = PrivateParameters(1.0, BoundPurpose.CAP, user_share=0.2)
+    condition, independent = parameters.condition, replace(parameters, user_share=0.0)
+    errors_by_way = measure_bound(table.histogram, condition, parameters.choice.prior)
+    errors_by_way["a draw that takes rows as independent"] = lambda e: measure_draw(
+        table.histogram, condition, independent.condition, independent.choice.prior, e
     )
-    return found
+    return errors_by_way
 
 
-def of_vector(table: Table) -> Ways:
-    """T on all groups of a user together: the sum of the groups' |bias| and mean noise."""
+def measure_vector(table: Table) -> ErrorsByWay:
+    """Measure T on all groups of a user together: the sum of the groups' |bias| and mean noise."""
     if table.pairs is None:
         return {}
-    of = RankedSum(float(table.pairs.num_groups))
-    if of.best_bound(table.histogram) <= 0.0:  # Nothing is best: no bound to be near.
+    condition = RankedSum(float(table.pairs.num_groups))
+    if condition.best_bound(table.histogram) <= 0.0:  # Nothing is best: no bound to be near.
         return {}
-    return of_bound(table.histogram, of, SmallFirst())
+    return measure_bound(table.histogram, condition, SmallFirst())
 
 
-def of_pair(table: Table, statistic: Statistic = Statistic.ROWS) -> Ways:
-    """L0 and L-infinity, over the best of all pairs; of a sum, amounts are whole units."""
-    pairs = table.of_sums if statistic is Statistic.SUM else table.pairs
+def measure_pair(table: Table, statistic: Statistic = Statistic.ROWS) -> ErrorsByWay:
+    """Measure L0 and L-infinity, over the best of all pairs; of a sum, amounts are whole units."""
+    pairs = table.sum_pairs if statistic is Statistic.SUM else table.pairs
     if pairs is None:
         return {}
     amounts = np.minimum(pairs.rows if pairs.sums is None else np.rint(pairs.sums), LARGEST)
     k = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
-    most = np.unique(np.quantile(amounts, np.linspace(0.0, 1.0, 200), method="higher"))
-    of_k = np.array([np.bincount(k, np.minimum(amounts, c)) for c in most])
+    bounds = np.unique(np.quantile(amounts, np.linspace(0.0, 1.0, 200), method="higher"))
+    of_k = np.array([np.bincount(k, np.minimum(amounts, c)) for c in bounds])
     groups = np.arange(1, of_k.shape[1])
     share = np.minimum(1.0, groups[:, None] / np.maximum(np.arange(of_k.shape[1]), 1))
     release = PerGroupParameters(1.0, statistic, num_groups=pairs.num_groups)
-    every = float(amounts.sum()) - of_k @ share.T + pairs.num_groups * most[:, None] * groups
-    least = float(every.min())
+    errors = float(amounts.sum()) - of_k @ share.T + pairs.num_groups * bounds[:, None] * groups
+    least_error = float(errors.min())
 
-    def at(bound: float, amount: float) -> float:
-        kept = np.minimum(1.0, bound / pairs.groups_per_user) * np.add.reduceat(
+    def measure_bounds(bound: float, amount: float) -> float:
+        kept_amounts = np.minimum(1.0, bound / pairs.groups_per_user) * np.add.reduceat(
             np.minimum(amounts, amount), pairs.user_starts
         )
-        return (float(amounts.sum()) - float(kept.sum()) + pairs.num_groups * bound * amount) / least
+        return (
+            float(amounts.sum()) - float(kept_amounts.sum()) + pairs.num_groups * bound * amount
+        ) / least_error
 
     def draw(epsilon: float) -> float:
         problem = PrivatePairProblem(release, epsilon, LARGEST)
@@ -463,54 +485,66 @@ def of_pair(table: Table, statistic: Statistic = Statistic.ROWS) -> Ways:
                 private_pair.compute_probabilities(problem, pairs)
                 @ private_pair.compute_errors(problem, pairs)
             )
-            / least
+            / least_error
         )
 
     def quantiles(share: float) -> float:
-        return at(float(np.quantile(pairs.groups_per_user, share)), float(np.quantile(amounts, share)))
+        return measure_bounds(
+            float(np.quantile(pairs.groups_per_user, share)), float(np.quantile(amounts, share))
+        )
 
     return {
         "draw": draw,
         "quantiles 0.9 of both, in the clear": lambda e: quantiles(0.9),
         "quantiles 0.99 of both, in the clear": lambda e: quantiles(0.99),
-        "a guess, (1, 1)": lambda e: at(1, 1),
-        "a guess, (5, 10)": lambda e: at(5, 10),
-        "nothing released": lambda e: float(amounts.sum()) / least,
+        "a guess, (1, 1)": lambda e: measure_bounds(1, 1),
+        "a guess, (5, 10)": lambda e: measure_bounds(5, 10),
+        "nothing released": lambda e: float(amounts.sum()) / least_error,
     }
 
 
-def written(
+def print_errors(
     name: str,
-    of: Callable[[Table], Ways],
-    held: list[Table],
+    measure_ways: Callable[[Table], ErrorsByWay],
+    tables: list[Table],
     epsilons: Sequence[float] = CHOICES,
     users: Callable[[Table], float] = lambda table: table.histogram.num_users,
 ) -> None:
-    """Geometric mean and worst of every way, over all tables and those of at least 1,000 users."""
+    """Print geometric mean and worst of every way, over all tables and those of at least 1,000 users."""
     print(f"\n{name}: mean error over the least one; geometric mean, worst table")
-    ways = [(table, of(table)) for table in held]
-    names = list(dict.fromkeys(way for _, found in ways for way in found))
-    for title, least in (("all", 0), ("1,000 users and more", 1_000)):
-        some = [(table, found) for table, found in ways if found and users(table) >= least]
-        if not some or (least and len(some) == len([1 for _, found in ways if found])):
+    results = [(table, measure_ways(table)) for table in tables]
+    names = list(dict.fromkeys(way_name for _, errors_by_way in results for way_name in errors_by_way))
+    for title, min_users in (("all", 0), ("1,000 users and more", 1_000)):
+        selected = [
+            (table, errors_by_way)
+            for table, errors_by_way in results
+            if errors_by_way and users(table) >= min_users
+        ]
+        if not selected or (
+            min_users and len(selected) == len([1 for _, errors_by_way in results if errors_by_way])
+        ):
             continue
         heads = "".join(f"{'epsilon_c ' + format(e, 'g'):>38}" for e in epsilons)
-        print(f"  {title}: {len(some)} tables{heads}")
-        for way in names:
+        print(f"  {title}: {len(selected)} tables{heads}")
+        for way_name in names:
             cells = []
             for epsilon in epsilons:
-                errors = [(found[way](epsilon), table.name) for table, found in some if way in found]
-                middle = math.exp(np.mean([math.log(error) for error, _ in errors]))
-                worst, where = max(errors)
-                cells.append(f"{middle:11.4g} {worst:11.4g} {where[:13]:13s}")
-            print(f"    {way:38s}" + "".join(cells), flush=True)
+                errors = [
+                    (errors_by_way[way_name](epsilon), table.name)
+                    for table, errors_by_way in selected
+                    if way_name in errors_by_way
+                ]
+                geometric_mean = math.exp(np.mean([math.log(error) for error, _ in errors]))
+                worst, worst_name = max(errors)
+                cells.append(f"{geometric_mean:11.4g} {worst:11.4g} {worst_name[:13]:13s}")
+            print(f"    {way_name:38s}" + "".join(cells), flush=True)
 
 
-class _AlikePairs(PrivatePairProblem):
+class _UniformPairs(PrivatePairProblem):
     log_prior = property(lambda self: np.zeros(self.candidates[0].size))  # type: ignore[assignment]
 
 
-class _AlikeEnds(RangeProblem):
+class _UniformEnds(RangeProblem):
     centre_log_prior = property(lambda self: np.zeros(self.centres.size))  # type: ignore[assignment]
     target = property(lambda self: 1.0 / self.epsilon_release)  # type: ignore[assignment]
 
@@ -521,125 +555,149 @@ class _AlikeEnds(RangeProblem):
 FEW = (0.1, 0.5)
 
 
-def with_values(table: Table) -> float:
-    """Users whose values are taken."""
-    return 0.0 if table.of_values is None else table.of_values.users
+def count_users_with_values(table: Table) -> float:
+    """Return the number of users whose values are taken; 0 without values."""
+    return 0.0 if table.values_table is None else table.values_table.users
 
 
-def weights_and_margins(held: list[Table]) -> None:
-    """Every private choice with all candidates alike and no margin, as it is, and with other weights."""
+def print_weights_and_margins(tables: list[Table]) -> None:
+    """Print every private choice with all candidates alike and no margin, as it is, and with other weights."""
 
-    def of_choice(asked: PrivateParameters, of: Condition | None = None) -> Callable[[Table], Ways]:
-        def ways(table: Table) -> Ways:
-            condition, h = of or asked.condition, table.histogram
+    def make_measure(
+        parameters: PrivateParameters, fixed_condition: Condition | None = None
+    ) -> Callable[[Table], ErrorsByWay]:
+        """Return a function that measures a private choice on a table."""
+
+        def measure_choice(table: Table) -> ErrorsByWay:
+            condition, h = fixed_condition or parameters.condition, table.histogram
             if condition.best_bound(h) <= 0.0:
                 return {}
-            now = asked.choice.prior
-            found: Ways = {"alike": lambda e: drawn(h, condition, condition, None, e, margin=False)}
-            if now is not None:
-                found["as it is"] = lambda e: drawn(h, condition, condition, now, e)
+            prior = parameters.choice.prior
+            errors_by_way: ErrorsByWay = {
+                "alike": lambda e: measure_draw(h, condition, condition, None, e, margin=False)
+            }
+            if prior is not None:
+                errors_by_way["as it is"] = lambda e: measure_draw(h, condition, condition, prior, e)
             if isinstance(condition, RankedSum):
                 price = condition.price
-                found["T^-1.5, no margin"] = lambda e: drawn(h, condition, condition, now, e, margin=False)
-                found["T^-2, margin 2 / epsilon_c"] = lambda e: drawn(
+                errors_by_way["T^-1.5, no margin"] = lambda e: measure_draw(
+                    h, condition, condition, prior, e, margin=False
+                )
+                errors_by_way["T^-2, margin 2 / epsilon_c"] = lambda e: measure_draw(
                     h, condition, RankedSum(price, 2.0 / e), SmallFirst(2.0), e, margin=False
                 )
-            return found
+            return errors_by_way
 
-        return ways
+        return measure_choice
 
-    def of_vectors(table: Table) -> Ways:
+    def measure_vectors(table: Table) -> ErrorsByWay:
         if table.pairs is None:
             return {}
-        return of_choice(PrivateParameters(1.0, BoundPurpose.SUM), RankedSum(float(table.pairs.num_groups)))(
-            table
-        )
+        return make_measure(
+            PrivateParameters(1.0, BoundPurpose.SUM), RankedSum(float(table.pairs.num_groups))
+        )(table)
 
-    def of_quantile(table: Table) -> Ways:
-        of = SizeQuantile(0.95)
-        problem = functools.partial(ChoiceProblem, of, largest=LARGEST)
+    def measure_quantile(table: Table) -> ErrorsByWay:
+        condition = SizeQuantile(0.95)
+        make_problem = functools.partial(ChoiceProblem, condition, largest=LARGEST)
         return {
             "alike: 1 + rank error (share of users)": lambda e: (
                 1.0
                 + float(
-                    choice.compute_probabilities(problem(epsilon=e), table.histogram)
-                    @ of.errors(table.histogram, problem(epsilon=e).candidates)
+                    choice.compute_probabilities(make_problem(epsilon=e), table.histogram)
+                    @ condition.errors(table.histogram, make_problem(epsilon=e).candidates)
                 )
             )
         }
 
-    def of_pairs(table: Table) -> Ways:
-        found = of_pair(table)
-        if not found or table.pairs is None:
+    def measure_pairs(table: Table) -> ErrorsByWay:
+        errors_by_way = measure_pair(table)
+        if not errors_by_way or table.pairs is None:
             return {}
         pairs, release = table.pairs, PerGroupParameters(1.0, num_groups=table.pairs.num_groups)
 
-        def alike(epsilon: float) -> float:
-            problem = _AlikePairs(release, epsilon, LARGEST)
+        def measure_uniform(epsilon: float) -> float:
+            problem = _UniformPairs(release, epsilon, LARGEST)
             errors = private_pair.compute_errors(problem, pairs)
             return float(private_pair.compute_probabilities(problem, pairs) @ errors) / float(errors.min())
 
-        return {"alike": alike, "as it is": found["draw"]}
+        return {"alike": measure_uniform, "as it is": errors_by_way["draw"]}
 
-    def of_ends(table: Table, known: bool) -> Ways:
-        of = table.of_values
-        if of is None:
+    def measure_ends(table: Table, knows_typical: bool) -> ErrorsByWay:
+        values_table = table.values_table
+        if values_table is None:
             return {}
-        middle = float(f"{np.median(of.values.values):.0e}") if known else None
-        users = float(f"{of.users:.0e}")
+        typical = float(f"{np.median(values_table.values.values):.0e}") if knows_typical else None
+        users = float(f"{values_table.users:.0e}")
 
-        def cost(kind: type[RangeProblem], epsilon: float) -> float:
-            return _range_costs.cost_draw(of, kind(1.0, epsilon, UNIT, FARTHEST, middle, users=users))
+        def cost(problem_class: type[RangeProblem], epsilon: float) -> float:
+            return _range_costs.cost_draw(
+                values_table, problem_class(1.0, epsilon, UNIT, FARTHEST, typical, users=users)
+            )
 
-        return {"alike": lambda e: cost(_AlikeEnds, e), "as it is": lambda e: cost(RangeProblem, e)}
+        return {"alike": lambda e: cost(_UniformEnds, e), "as it is": lambda e: cost(RangeProblem, e)}
 
     print("\n*** Weights and margins: every private choice")
-    for wanted, share, name in (
+    for purpose, share, name in (
         (BoundPurpose.CAP, 0.0, "Bound of a mean, independent rows"),
         (BoundPurpose.SMOOTH, 0.0, "Smooth weights of a mean, independent rows"),
         (BoundPurpose.CAP, 0.2, "Bound of a mean of the table"),
         (BoundPurpose.SMOOTH, 0.2, "Smooth weights of a mean of the table"),
         (BoundPurpose.SUM, 0.0, "Bound of a count of rows"),
     ):
-        written(name, of_choice(PrivateParameters(1.0, wanted, user_share=share)), held, FEW)
-    written("T for all groups", of_vectors, held, FEW)
-    written("Quantile of rows per user", of_quantile, held, FEW)
-    written("Pair", of_pairs, held, FEW)
-    written("Range, typical value known", functools.partial(of_ends, known=True), held, FEW, with_values)
-    written("Range, nothing known", functools.partial(of_ends, known=False), held, FEW, with_values)
+        print_errors(name, make_measure(PrivateParameters(1.0, purpose, user_share=share)), tables, FEW)
+    print_errors("T for all groups", measure_vectors, tables, FEW)
+    print_errors("Quantile of rows per user", measure_quantile, tables, FEW)
+    print_errors("Pair", measure_pairs, tables, FEW)
+    print_errors(
+        "Range, typical value known",
+        functools.partial(measure_ends, knows_typical=True),
+        tables,
+        FEW,
+        count_users_with_values,
+    )
+    print_errors(
+        "Range, nothing known",
+        functools.partial(measure_ends, knows_typical=False),
+        tables,
+        FEW,
+        count_users_with_values,
+    )
 
 
-def draws() -> None:
-    """All private choices on all tables."""
-    held, began = list(tables()), time.perf_counter()
-    for table in held:
+def print_draws() -> None:
+    """Print all private choices on all tables."""
+    table_list, began = list(read_tables()), time.perf_counter()
+    for table in table_list:
         groups = "" if table.pairs is None else f", {table.pairs.num_groups:,} groups"
         print(f"{table.name}: {table.histogram.num_users:,} users, {len(table.rows):,} rows{groups}")
-    written("Range", of_range, held, users=with_values)
-    written("Pair, rows", of_pair, held)
-    written("Pair, sums in whole units", functools.partial(of_pair, statistic=Statistic.SUM), held)
-    written("T, a count of rows", of_sum, held)
-    written("T, a sum of the values, a million at most", of_total, held)
-    written("T, all groups together", of_vector, held)
-    written("Bound of a mean of the table", of_mean, held)
-    weights_and_margins(held)
+    print_errors("Range", measure_range, table_list, users=count_users_with_values)
+    print_errors("Pair, rows", measure_pair, table_list)
+    print_errors(
+        "Pair, sums in whole units", functools.partial(measure_pair, statistic=Statistic.SUM), table_list
+    )
+    print_errors("T, a count of rows", measure_count, table_list)
+    print_errors("T, a sum of the values, a million at most", measure_total, table_list)
+    print_errors("T, all groups together", measure_vector, table_list)
+    print_errors("Bound of a mean of the table", measure_mean, table_list)
+    print_weights_and_margins(table_list)
     print(f"{time.perf_counter() - began:.0f} s")
 
 
 def main() -> None:
-    """All tables."""
+    """Print the draws, and the copies unless ``--draws`` is given."""
     parser = argparse.ArgumentParser(description="What choosing a bound privately costs.")
     parser.add_argument("--draws", action="store_true", help="no copies")
-    asked = parser.parse_args()
-    draws()
-    if asked.draws:
+    arguments = parser.parse_args()
+    print_draws()
+    if arguments.draws:
         return
-    rows_without_noise()
+    print_rows_without_noise()
     for epsilon in (0.1, 0.01):
-        fits(epsilon, PublicBins())
-    fits(0.1, PublicBins(growth=1.2))
-    fits(0.1, PublicBins(largest=1_000_000))
-    gaussian()
+        print_fits(epsilon, PublicBins())
+    print_fits(0.1, PublicBins(growth=1.2))
+    print_fits(0.1, PublicBins(largest=1_000_000))
+    print_gaussian()
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def list_by_group(table: pd.DataFrame, how: str) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ReleaseKind:
     """A kind of release.
 
     Attributes:
@@ -97,57 +97,59 @@ class Kind:
 
 
 KINDS = {
-    "rows": Kind(ss.count_bound, len, {"objective": "rmse"}),
-    "sum": Kind(ss.sum_bound, lambda table: table["amount"].sum(), {"objective": "rmse", "value": "amount"}),
-    "mean, public counts": Kind(
+    "rows": ReleaseKind(ss.count_bound, len, {"objective": "rmse"}),
+    "sum": ReleaseKind(
+        ss.sum_bound, lambda table: table["amount"].sum(), {"objective": "rmse", "value": "amount"}
+    ),
+    "mean, public counts": ReleaseKind(
         ss.mean_bound, lambda table: table["amount"].mean(), VALUES | OF_TABLE | {"counts": "public"}
     ),
-    "mean, private counts": Kind(
+    "mean, private counts": ReleaseKind(
         ss.mean_bound, lambda table: table["amount"].mean(), VALUES | OF_TABLE | {"counts": "private"}
     ),
-    "users per group": Kind(
+    "users per group": ReleaseKind(
         ss.group_bounds,
         lambda table: list_by_group(table, "nunique"),
         {"group": "product", "statistic": "users"},
     ),
-    "rows per group": Kind(
+    "rows per group": ReleaseKind(
         ss.group_bounds, lambda table: list_by_group(table, "size"), {"group": "product", "statistic": "rows"}
     ),
-    "sums per group": Kind(
+    "sums per group": ReleaseKind(
         ss.group_bounds,
         lambda table: list_by_group(table, "sum"),
         {"group": "product", "statistic": "sum", "value": "amount"},
     ),
-    "means per group": Kind(
+    "means per group": ReleaseKind(
         ss.group_bounds,
         lambda table: list_by_group(table, "mean"),
         VALUES | {"group": "product", "statistic": "mean"},
     ),
-    "median": Kind(ss.quantile_bound, lambda table: table["amount"].median(), VALUES, ("Laplace",)),
+    "median": ReleaseKind(ss.quantile_bound, lambda table: table["amount"].median(), VALUES, ("Laplace",)),
 }
 
 
-def measure_errors(kind_name: str, table: pd.DataFrame, released: FloatArray) -> FloatArray:
+def measure_errors(kind_name: str, table: pd.DataFrame, releases: FloatArray) -> FloatArray:
     """Return what the card's error is the root mean of, one per release; of a quantile the error itself.
 
     Args:
         kind_name: One of `KINDS`.
         table: The table that was released from.
-        released: Shape (..., numbers of one release).
+        releases: Shape (..., numbers of one release).
     """
     if kind_name != "median":
-        return np.asarray(np.mean((released - KINDS[kind_name].find_truth(table)) ** 2, axis=-1))
+        return np.asarray(np.mean((releases - KINDS[kind_name].find_truth(table)) ** 2, axis=-1))
     # As the page has it: the share of rows up to the released value, less a half.
     values = np.sort(table["amount"].to_numpy())
-    return np.abs(np.searchsorted(values, released, "right") / values.size - 0.5).mean(axis=-1)
+    return np.abs(np.searchsorted(values, releases, "right") / values.size - 0.5).mean(axis=-1)
 
 
 @dataclass(frozen=True)
 class CellResult:
     """The stated and the measured error of one cell; ``is_rough`` where the page calls its error rough."""
 
-    stated: float
-    measured: float
+    stated_error: float
+    measured_error: float
     standard_error: float
     scale_ratio: float | None
     deviation_of_one: float
@@ -156,19 +158,23 @@ class CellResult:
     @property
     def z(self) -> float:
         """Return the deviation in standard errors."""
-        return (self.measured - self.stated) / self.standard_error
+        return (self.measured_error - self.stated_error) / self.standard_error
 
     def z_of(self, measured: float, num_runs: int) -> float:
         """Return the deviation of so many whole runs in their standard errors."""
-        return (measured - self.stated) * math.sqrt(num_runs) / self.deviation_of_one
+        return (measured - self.stated_error) * math.sqrt(num_runs) / self.deviation_of_one
 
 
-def ask_call(kind: Kind, file: str, epsilon: float, noise: str, library: str, **settings: Any) -> Reply:
+def ask_call(
+    release_kind: ReleaseKind, file: str, epsilon: float, noise: str, library: str, **settings: Any
+) -> Reply:
     """Ask for the best bound on a file, with the noise of a program where the question has programs."""
-    settings = {"user": "user_id", "epsilon": epsilon} | dict(kind.settings) | dict(NOISES[noise]) | settings
+    settings = (
+        {"user": "user_id", "epsilon": epsilon} | dict(release_kind.settings) | dict(NOISES[noise]) | settings
+    )
     with contextlib.suppress(InvalidInput):
-        return kind.call(file, **settings, program=library)
-    return kind.call(file, **settings)
+        return release_kind.call(file, **settings, program=library)
+    return release_kind.call(file, **settings)
 
 
 def measure_cell(
@@ -214,7 +220,7 @@ def compare_scales(program: ProgramDraws, reply: Reply, library: str) -> float |
 
 
 @contextlib.contextmanager
-def files_of_tables() -> Iterator[dict[str, tuple[str, pd.DataFrame]]]:
+def write_tables() -> Iterator[dict[str, tuple[str, pd.DataFrame]]]:
     """Write the tables into a folder of their own, which is the working folder: name to file and table."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         files = {}
@@ -238,7 +244,7 @@ def main() -> None:
     print(
         "| release | program | noise | table | ε | stated | measured | z | scale |\n|---" + "|---" * 8 + "|"
     )
-    with files_of_tables() as files:
+    with write_tables() as files:
         for kind_name in arguments.kinds:
             for library in arguments.programs:
                 results, whole_zs = [], []
@@ -259,8 +265,9 @@ def main() -> None:
                             results.append(result)
                             scale = "" if result.scale_ratio is None else f"{result.scale_ratio:.6f}"
                             print(
-                                f"| {kind_name} | {library} | {noise} | {table_name} | {epsilon} | {result.stated:.5g} "
-                                f"| {result.measured:.5g} | {result.z:+.1f} | {scale} |{' rough' * result.is_rough}",
+                                f"| {kind_name} | {library} | {noise} | {table_name} | {epsilon} "
+                                f"| {result.stated_error:.5g} | {result.measured_error:.5g} | {result.z:+.1f} "
+                                f"| {scale} |{' rough' * result.is_rough}",
                                 flush=True,
                             )
                             if arguments.whole and position < 2 and epsilon == 1.0:
@@ -285,13 +292,13 @@ def summarise(kind_name: str, library: str, results: Sequence[CellResult], whole
     num_rough = sum(result.is_rough for result in results)
     results = [result for result in results if not result.is_rough]
     zs = np.array([abs(result.z) for result in results])
-    pooled = float(np.mean([result.measured / result.stated - 1.0 for result in results]))
+    pooled = float(np.mean([result.measured_error / result.stated_error - 1.0 for result in results]))
     scales = [abs(result.scale_ratio - 1.0) for result in results if result.scale_ratio is not None]
     scale = f"within {max(scales):.0e}" if scales else "–"
-    whole = f"at most {max(map(abs, whole_zs)):.1f} standard errors" if whole_zs else "–"
+    whole_text = f"at most {max(map(abs, whole_zs)):.1f} standard errors" if whole_zs else "–"
     return (
         f"| {kind_name} | {PROGRAMS[library].value} | {len(results)} | {int((zs <= 3.0).sum())} | {zs.max():.1f} "
-        f"| {pooled:+.2%} | {scale} | {whole} | {num_rough} |"
+        f"| {pooled:+.2%} | {scale} | {whole_text} | {num_rough} |"
     )
 
 

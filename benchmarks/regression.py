@@ -31,28 +31,28 @@ from dpcore.regression.problem import RegressionProblem
 PRINTED = {1: (3.1, 24.8, 95.4), 2: (2.5, 7.7, 25.2), 3: (2.3, 4.5, 12.4)}
 
 
-def generated(num_rows: int, epsilon: float, exponent: float) -> RegressionProblem:
-    """The paper's synthetic data with its own noise variance; B is the range of the labels."""
+def build_problem(num_rows: int, epsilon: float, exponent: float) -> RegressionProblem:
+    """Build a problem on the paper's synthetic data with its own noise variance; B is the range of the labels."""
     data = parameters.generate_table(num_rows, exponent=exponent)
     bound = float(np.ptp(data.labels))
     return RegressionProblem(data.features, data.user_codes, epsilon, bound, residual_variance=400.0)
 
 
-def timed(task: tuple[str, int, float, float]) -> tuple[int, float, float, float, float, float, str]:
-    """Users, trade-off times users, seconds, peak MB, variance, lower bound, how it ended."""
+def measure(task: tuple[str, int, float, float]) -> tuple[int, float, float, float, float, float, str]:
+    """Return users, trade-off times users, seconds, peak MB, variance, lower bound, and how the search ended."""
     method, num_rows, epsilon, exponent = task
-    problem = generated(num_rows, epsilon, exponent)
+    problem = build_problem(num_rows, epsilon, exponent)
     began = time.perf_counter()
-    ours = method == "ours"
-    found = working_set.solve(problem) if ours else working_set.solve_with_cvxpy(problem, solver=method)
+    is_ours = method == "ours"
+    solution = working_set.solve(problem) if is_ours else working_set.solve_with_cvxpy(problem, solver=method)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     weight = problem.trade_off * problem.num_users
-    value, bound = found.variance, found.certificate.lower_bound
-    return problem.num_users, weight, seconds, peak, value, bound, found.stop_reason
+    value, bound = solution.variance, solution.certificate.lower_bound
+    return problem.num_users, weight, seconds, peak, value, bound, solution.stop_reason
 
 
-def table(tasks: list[tuple[str, int, float, float]]) -> None:
+def print_table(tasks: list[tuple[str, int, float, float]]) -> None:
     """Run each task in a fresh process and print its line; `A m` is small where privacy noise rules."""
     heads = ("rows", "eps", "alpha", "users", "A m", "method", "seconds", "peak MB", "above best bound")
     line = "{:>9} {:>5} {:>5} {:>7} {:>8}  {:10} {:>8} {:>8} {:>16}  {}"
@@ -61,16 +61,18 @@ def table(tasks: list[tuple[str, int, float, float]]) -> None:
         results = []
         for task in group:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                results.append((task[0], pool.apply(timed, (task,))))
+                results.append((task[0], pool.apply(measure, (task,))))
         best = max(result[5] for _, result in results)
-        for method, (users, weight, seconds, peak, value, _, ended) in results:
-            above = (value - best) / best
+        for method, (users, weight, seconds, peak, value, _, stop_reason) in results:
+            excess = (value - best) / best
             start = (f"{num_rows:,}", f"{epsilon:g}", f"{exponent:g}", f"{users:,}", f"{weight:.2g}", method)
-            print(line.format(*start, f"{seconds:.2f}", f"{peak:.0f}", f"{above:.1e}", ended), flush=True)
+            print(
+                line.format(*start, f"{seconds:.2f}", f"{peak:.0f}", f"{excess:.1e}", stop_reason), flush=True
+            )
 
 
-def drugs() -> None:
-    """Table 1 for every pair of reference levels: the paper does not name its own."""
+def print_drugs() -> None:
+    """Print table 1 for every pair of reference levels: the paper does not name its own."""
     import pandas as pd
 
     rows = pd.read_csv(Path(os.environ["SWEETSPOT_BENCH_DATA"]) / "druglib_ratings.csv")
@@ -82,8 +84,8 @@ def drugs() -> None:
     print(
         f"{'reference levels':55} {'sigma^2':>7}  " + "   ".join(f"eps={e}: ours cap none" for e in PRINTED)
     )
-    printed = "   ".join("{:11.2f} {:4.1f} {:5.1f}".format(*PRINTED[e]) for e in PRINTED)
-    print(f"{'(paper)':55} {'':7} {printed}")
+    paper_cells = "   ".join("{:11.2f} {:4.1f} {:5.1f}".format(*PRINTED[e]) for e in PRINTED)
+    print(f"{'(paper)':55} {'':7} {paper_cells}")
     for effect, side in itertools.product(effects, sides):
         x = np.hstack([effects.drop(columns=effect), sides.drop(columns=side)])
         residual_variance = estimate_residual_variance(x, labels)
@@ -92,12 +94,12 @@ def drugs() -> None:
             problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
             best = working_set.solve(problem)
             caps = sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, labels))
-            ours = compute_prediction_error(problem, best, labels)
-            cap, none = (
+            our_error = compute_prediction_error(problem, best, labels)
+            cap_error, uncapped_error = (
                 caps.prediction_errors[caps.find_best(ErrorTarget.PREDICTIONS)],
                 caps.prediction_errors[-1],
             )
-            cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")
+            cells.append(f"{our_error:11.2f} {cap_error:4.1f} {uncapped_error:5.1f}")
             assert best.certificate.proves(1e-8)
             assert best.variance < caps.variance.min()
         print(f"{effect + ' / ' + side:55} {residual_variance:7.2f} {'   '.join(cells)}", flush=True)
@@ -113,7 +115,7 @@ def drugs() -> None:
 
 
 def main() -> None:
-    """Choose by flag."""
+    """Print the tables that the flags name."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -121,13 +123,15 @@ def main() -> None:
     parser.add_argument("--paper", action="store_true")
     flags = parser.parse_args()
     if flags.paper:
-        drugs()
+        print_drugs()
     elif flags.large:
-        table([("ours", 1_000_000, 1.0, 1.5), ("ours", 1_000_000, 1.0, 2.0), ("ours", 1_000_000, 100.0, 2.0)])
+        print_table(
+            [("ours", 1_000_000, 1.0, 1.5), ("ours", 1_000_000, 1.0, 2.0), ("ours", 1_000_000, 100.0, 2.0)]
+        )
     else:
         methods = ("ours", "CLARABEL", "SCS")
-        table([(method, n, 1.0, 1.5) for n in (600, 3000) for method in methods])
-        table([("ours", n, epsilon, 1.5) for n in (30_000, 300_000) for epsilon in (0.1, 1.0, 10.0)])
+        print_table([(method, n, 1.0, 1.5) for n in (600, 3000) for method in methods])
+        print_table([("ours", n, epsilon, 1.5) for n in (30_000, 300_000) for epsilon in (0.1, 1.0, 10.0)])
 
 
 if __name__ == "__main__":

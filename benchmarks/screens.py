@@ -89,33 +89,33 @@ RANGES = """e => ["xaxis", "yaxis"].map(name => (e._fullLayout[name]?.range ?? [
 
 
 @dataclass
-class Looked:
+class ScreenResult:
     """What a page's first screen is like, and what has moved on it."""
 
     words: int
-    shown: float
+    shown_share: float
     tabs: int
-    stepped: list[list[Any]] = field(default_factory=list)
-    opened: list[list[Any]] = field(default_factory=list)
+    moves_of_steps: list[list[Any]] = field(default_factory=list)
+    moves_of_tabs: list[list[Any]] = field(default_factory=list)
     zoom: str = "-"
 
 
-def figure(page: Page) -> Locator:
-    """The main figure."""
+def find_figure(page: Page) -> Locator:
+    """Return the main figure."""
     return page.get_by_test_id("stMain").locator(".js-plotly-plot").first
 
 
-def shown(page: Page) -> float:
-    """The share of the main figure's height on the first screen; NaN where a page has none."""
-    box = figure(page).bounding_box() if figure(page).count() else None
+def measure_shown_share(page: Page) -> float:
+    """Return the share of the main figure's height on the first screen; NaN where a page has none."""
+    box = find_figure(page).bounding_box() if find_figure(page).count() else None
     if box is None:
         return float("nan")
     return max(0.0, min(box["y"] + box["height"], SCREEN["height"]) - max(box["y"], 0.0)) / box["height"]
 
 
-def zoom(page: Page) -> list[list[float]]:
-    """Draw a box over the middle of the main figure; the ranges that follow."""
-    area = figure(page).locator(".nsewdrag").first.bounding_box()
+def draw_zoom(page: Page) -> list[list[float]]:
+    """Draw a box over the middle of the main figure; return the ranges that follow."""
+    area = find_figure(page).locator(".nsewdrag").first.bounding_box()
     assert area is not None
     page.mouse.move(area["x"] + 0.3 * area["width"], area["y"] + 0.3 * area["height"])
     page.mouse.down()
@@ -123,13 +123,13 @@ def zoom(page: Page) -> list[list[float]]:
     page.mouse.up()
     page.mouse.move(5, 5)
     helpers.settle(page)
-    ranges: list[list[float]] = figure(page).evaluate(RANGES)
+    ranges: list[list[float]] = find_figure(page).evaluate(RANGES)
     return ranges
 
 
-def steps(page: Page, name: str, count: int) -> list[list[Any]]:
-    """Move the main control there and back; what has moved with it."""
-    moved: list[list[Any]] = []
+def step_control(page: Page, name: str, count: int) -> list[list[Any]]:
+    """Move the main control there and back; return what has moved with it."""
+    moves: list[list[Any]] = []
     slider = page.locator(".st-key-epsilon_slider").get_by_role("slider")
     for number in range(2 * count):
         if slider.count():
@@ -144,48 +144,48 @@ def steps(page: Page, name: str, count: int) -> list[list[Any]]:
             page.evaluate(WATCH, NOTICED)
             page.keyboard.press("Enter")
         helpers.settle(page)
-        said = page.evaluate("() => window.whatMoved()")
-        moved += said if slider.count() else [one for one in said if one[0] != "box"]
-    return moved
+        new_moves = page.evaluate("() => window.whatMoved()")
+        moves += new_moves if slider.count() else [move for move in new_moves if move[0] != "box"]
+    return moves
 
 
-def tabs_opened(page: Page) -> list[list[Any]]:
-    """Open every tab, those within tabs too; what has moved at or above the row."""
-    moved: list[list[Any]] = []
+def open_all_tabs(page: Page) -> list[list[Any]]:
+    """Open every tab, those within tabs too; return what has moved at or above the row."""
+    moves: list[list[Any]] = []
     rows = page.get_by_test_id("stMain").get_by_role("tablist")
-    for outer in range(rows.first.get_by_role("tab").count() if rows.count() else 0):
-        moved += opened(page, rows.first, outer)
+    for outer_index in range(rows.first.get_by_role("tab").count() if rows.count() else 0):
+        moves += open_tab(page, rows.first, outer_index)
         # What lies within the tab that is open now; rows of the others stay in the page, unseen.
         for inner in rows.all()[1:]:
             if not inner.is_visible():
                 continue
             for number in range(inner.get_by_role("tab").count()):
-                moved += opened(page, inner, number)
-    return moved
+                moves += open_tab(page, inner, number)
+    return moves
 
 
-def opened(page: Page, row: Locator, number: int) -> list[list[Any]]:
-    """Open one tab of a row; the moves of the row, and of what stands above the first row."""
+def open_tab(page: Page, row: Locator, number: int) -> list[list[Any]]:
+    """Open one tab of a row; return the moves of the row, and of what stands above the first row."""
     row.evaluate("e => e.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(100)
-    where = (
+    position_script = (
         "(e) => e.getBoundingClientRect().top + document.querySelector(\"[data-testid='stMain']\").scrollTop"
     )
-    before = row.evaluate(where)
+    position_before = row.evaluate(position_script)
     page.evaluate(WATCH, NOTICED)
     tab = row.get_by_role("tab").nth(number)
     words = tab.inner_text()
     tab.evaluate("e => e.click()")
     helpers.settle(page)
-    moved = [one for one in page.evaluate("() => window.whatMoved()") if one[0] != "box"]
-    after = row.evaluate(where)
-    if abs(after - before) > NOTICED:
-        moved.append(["row", words, round(before), round(after)])
-    return moved
+    moves = [move for move in page.evaluate("() => window.whatMoved()") if move[0] != "box"]
+    position_after = row.evaluate(position_script)
+    if abs(position_after - position_before) > NOTICED:
+        moves.append(["row", words, round(position_before), round(position_after)])
+    return moves
 
 
-def look(chromium: Browser, url: str, name: str, count: int) -> Looked:
-    """One page, in a browser that has stored nothing."""
+def check_page(chromium: Browser, url: str, name: str, count: int) -> ScreenResult:
+    """Check one page in a browser that has stored nothing."""
     page = helpers.listen(chromium.new_context(viewport=SCREEN).new_page())  # type: ignore[arg-type]
     page.set_default_timeout(1000 * helpers.SETTLE_LIMIT)
     page.goto(f"{url}/{name}")
@@ -195,22 +195,22 @@ def look(chromium: Browser, url: str, name: str, count: int) -> Looked:
     page.wait_for_timeout(1000)
     helpers.settle(page)
     rows = page.get_by_test_id("stMain").get_by_role("tablist").all()
-    found = Looked(
+    result = ScreenResult(
         page.evaluate(WORDS, SCREEN["height"]),
-        shown(page),
+        measure_shown_share(page),
         max((row.get_by_role("tab").count() for row in rows), default=0),
     )
-    if figure(page).count() and name not in LISTS:  # Another list's figure has other axes.
-        chosen = zoom(page)
-        figure(page).evaluate("e => { e.dataset.seen = 'yes' }")
-        found.stepped = steps(page, name, count)
-        same = figure(page).evaluate("e => e.dataset.seen") == "yes"
-        found.zoom = "kept" if same and figure(page).evaluate(RANGES) == chosen else "lost"
+    if find_figure(page).count() and name not in LISTS:  # Another list's figure has other axes.
+        zoomed_ranges = draw_zoom(page)
+        find_figure(page).evaluate("e => { e.dataset.seen = 'yes' }")
+        result.moves_of_steps = step_control(page, name, count)
+        same = find_figure(page).evaluate("e => e.dataset.seen") == "yes"
+        result.zoom = "kept" if same and find_figure(page).evaluate(RANGES) == zoomed_ranges else "lost"
     else:
-        found.stepped = steps(page, name, count)
-    found.opened = tabs_opened(page)
+        result.moves_of_steps = step_control(page, name, count)
+    result.moves_of_tabs = open_all_tabs(page)
     page.context.close()
-    return found
+    return result
 
 
 def main() -> None:
@@ -238,16 +238,18 @@ def main() -> None:
             f"{'page':20s} {'words':>5s} {'figure':>7s} {'tabs':>4s} {'jumps: steps':>12s} {'tabs':>5s}  zoom"
         )
         for name in flags.pages:
-            found = look(chromium, url, name, flags.steps)
+            result = check_page(chromium, url, name, flags.steps)
             print(
-                f"{name or 'start':20s} {found.words:5d} {100 * found.shown:5.0f} % {found.tabs:4d}"
-                f" {len(found.stepped):12d} {len(found.opened):5d}  {found.zoom}",
+                f"{name or 'start':20s} {result.words:5d} {100 * result.shown_share:5.0f} % {result.tabs:4d}"
+                f" {len(result.moves_of_steps):12d} {len(result.moves_of_tabs):5d}  {result.zoom}",
                 flush=True,
             )
             if flags.why:
-                for what, moved in (("step", found.stepped), ("tab", found.opened)):
-                    for kind, words, before, after in moved:
-                        print(f"    {what}: {kind} {words[:NEAR]!r} {before} -> {after}")
+                for cause, moves in (("step", result.moves_of_steps), ("tab", result.moves_of_tabs)):
+                    for box_name, words, position_before, position_after in moves:
+                        print(
+                            f"    {cause}: {box_name} {words[:NEAR]!r} {position_before} -> {position_after}"
+                        )
         if app is not None:
             app.stop()
         chromium.close()

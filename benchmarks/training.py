@@ -31,7 +31,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._peers import peer
+from benchmarks._peers import run_peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
 from dpcore.training import account, bassily, decision, descent, experiment, optimum
@@ -105,28 +105,28 @@ print(json.dumps([["Opacus, DP-SGD", (time.process_time() - began) / runs, model
 """
 
 
-def one_row_each(num_users: int) -> tuple[ClassifierRows, ClassifierRows]:
-    """Users with one row, so that a row is a user for libraries that know none; trained on and held out."""
-    made = TrainingGenerator(num_users=num_users, max_rows=1, seed=31).generate()
-    return hold_out(prepare_rows(made.dataset.table, made.scaling, 0.5), 0.25, 0)
+def generate_single_rows(num_users: int) -> tuple[ClassifierRows, ClassifierRows]:
+    """Generate users with one row, so that a row is a user for libraries that know none; trained on and held out."""
+    generated = TrainingGenerator(num_users=num_users, max_rows=1, seed=31).generate()
+    return hold_out(prepare_rows(generated.dataset.table, generated.scaling, 0.5), 0.25, 0)
 
 
-def beside_peers() -> None:
-    """Loss on users held out, and CPU time of a model, at equal epsilon and relation."""
+def compare_with_peers() -> None:
+    """Print loss on users held out, and CPU time of a model, at equal epsilon and relation."""
     print(f"One row per user, logistic loss on users held out: mean of {RUNS} runs, ± two standard errors")
     print(
         "line: users trained on, epsilon, loss without privacy; then method, relation, delta, loss, CPU ms per model"
     )
     for num_users, epsilon in itertools.product((800, 4000), (0.5, 1.0, 3.0)):
-        train, test = one_row_each(num_users)
+        train, test = generate_single_rows(num_users)
         best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
         floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
-        ours_timed(
+        time_our_model(
             train, Mechanism(epsilon, DELTA), Cell(Method.FOLLOWED)
         )  # Once, so that no import is timed.
         print(f"{train.num_users:,} users, epsilon {epsilon:g}: {floor:.3f} without privacy")
-        ours = [
-            (name, relation, *ours_timed(train, Mechanism(epsilon, DELTA, relation), cell))
+        our_results = [
+            (name, relation, *time_our_model(train, Mechanism(epsilon, DELTA, relation), cell))
             for relation in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES)
             for name, cell in (
                 ("ours, bound follows", Cell(Method.FOLLOWED)),
@@ -136,9 +136,9 @@ def beside_peers() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "rows.npz")
             np.savez(path, x=train.features, y=train.signs)
-            theirs = [
-                (*found, Neighbours.REPLACE_VALUES, "0")
-                for found in peer(
+            peer_results = [
+                (*peer_result, Neighbours.REPLACE_VALUES, "0")
+                for peer_result in run_peer(
                     "diffprivlib", "SWEETSPOT_DIFFPRIVLIB", DIFFPRIVLIB, [path, str(epsilon), str(RUNS)]
                 )
             ]
@@ -151,26 +151,27 @@ def beside_peers() -> None:
                 str(mechanism.steps),
                 str(mechanism.learning_rate),
             ]
-            theirs += [
-                (*found, Neighbours.ADD_OR_REMOVE_USER, f"{DELTA:g}")
-                for found in peer("opacus", "SWEETSPOT_OPACUS", OPACUS, options)
+            peer_results += [
+                (*peer_result, Neighbours.ADD_OR_REMOVE_USER, f"{DELTA:g}")
+                for peer_result in run_peer("opacus", "SWEETSPOT_OPACUS", OPACUS, options)
             ]
-        for name, relation, seconds, theta in ours:
-            show(name, relation, f"{DELTA:g}", test, theta, seconds)
-        for name, seconds, theta, relation, delta in theirs:
-            show(name, relation, delta, test, theta, seconds)
+        for name, relation, seconds, theta in our_results:
+            print_losses(name, relation, f"{DELTA:g}", test, theta, seconds)
+        for name, seconds, theta, relation, delta in peer_results:
+            print_losses(name, relation, delta, test, theta, seconds)
 
 
-def ours_timed(train: ClassifierRows, mechanism: Mechanism, cell: Cell) -> tuple[float, np.ndarray]:
-    """(CPU seconds of a model, models)."""
+def time_our_model(train: ClassifierRows, mechanism: Mechanism, cell: Cell) -> tuple[float, np.ndarray]:
+    """Return the CPU seconds of a model, and the models, shape (features, runs)."""
     began = time.process_time()
     theta = descent.train_cells(train, mechanism, [cell], 0, range(RUNS))
     return (time.process_time() - began) / RUNS, theta
 
 
-def show(
+def print_losses(
     name: str, relation: Neighbours, delta: str, test: ClassifierRows, theta: np.ndarray, seconds: float
 ) -> None:
+    """Print the mean loss of the models of one method."""
     losses = compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0]
     error = 2 * losses.std(ddof=1) / np.sqrt(losses.size)
     print(
@@ -179,8 +180,8 @@ def show(
     )
 
 
-def time_of_a_page() -> None:
-    """CPU time until the first curve and until all runs, on the page's sample and on a larger table."""
+def print_page_times() -> None:
+    """Print CPU time until the first curve and until all runs, on the page's sample and on a larger table."""
     sample = load_sample()
     large = TrainingGenerator(num_users=8_000, exponent=1.1, max_rows=60, seed=5).generate()
     for name, table, ranges in (
@@ -201,49 +202,49 @@ def time_of_a_page() -> None:
         )
 
 
-def druglib(at_least: bool) -> ClassifierRows:
-    """The table as appendix E.2 may mean it: rating above (or at least) the median, one-hot without first levels."""
+def read_druglib(at_least: bool) -> ClassifierRows:
+    """Read the table as appendix E.2 may mean it: rating above (or at) the median, one-hot without first levels."""
     import pandas as pd
 
     frame = pd.read_csv(Path(os.environ["SWEETSPOT_BENCH_DATA"]) / "druglib_ratings.csv")
     median = float(frame["rating"].median())
     rating = frame["rating"].to_numpy(float)
-    parts = [
+    indicators = [
         pd.get_dummies(frame[name]).iloc[:, 1:].to_numpy(float) for name in ("effectiveness", "side_effects")
     ]
     users = frame["drug"].factorize()[0]
     order = np.argsort(users, kind="stable")
     positive = rating >= median if at_least else rating > median
     return ClassifierRows(
-        np.hstack(parts)[order], np.where(positive, 1.0, -1.0)[order], users[order].astype(np.int64)
+        np.hstack(indicators)[order], np.where(positive, 1.0, -1.0)[order], users[order].astype(np.int64)
     )
 
 
 def list_paper_cells(rows: ClassifierRows) -> list[Cell]:
-    """The columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
+    """List the columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
     bounded_cells = [Cell(method, bound) for method in (Method.SMOOTH, Method.CAP) for bound in range(1, 5)]
     return [*bounded_cells, Cell(Method.SMOOTH, int(rows.sizes.max()))]
 
 
-def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequence[bool]) -> None:
-    """The paper's table 2 beside ours, under every reading of step size and ties; and the page's own mechanism."""
-    part = "all m² steps" if share == 1.0 else f"the last {share:.0%} of the m² steps"
+def print_table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequence[bool]) -> None:
+    """Print the paper's table 2 beside ours, by every reading of step size and ties; and the page's own mechanism."""
+    steps_text = "all m² steps" if share == 1.0 else f"the last {share:.0%} of the m² steps"
     print(
         "Loss on all rows, alike, of the last iterate (mean ± two standard errors); delta = 0.1. The paper does not "
         "say\nhow ties at the median, the start, the step size, the dropped levels or the intercept are meant. Tried "
-        f"here:\nties and step sizes as named, first levels dropped, no intercept, start at 0, {part}, {runs} runs, "
-        "caps drawn anew\nin every run."
+        f"here:\nties and step sizes as named, first levels dropped, no intercept, start at 0, {steps_text}, {runs} "
+        "runs, caps drawn anew\nin every run."
     )
     for at_least, step_size in itertools.product(ties, readings):
-        rows = druglib(at_least)
+        rows = read_druglib(at_least)
         best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), bassily.BOX * 8**0.5)
         print(
             f"\n{rows.num_users} users, {rows.num_rows:,} rows; rating {'at least' if at_least else 'above'} the "
             f"median; step {step_size.value}; least loss {best.certificate.value:.3f}"
         )
         print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
-        for epsilon, printed in PRINTED.items():
-            print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
+        for epsilon, paper_losses in PRINTED.items():
+            print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in paper_losses))
             models = [
                 bassily.train_bassily(rows, cell, float(epsilon), 0, range(runs), step_size, share)
                 for cell in list_paper_cells(rows)
@@ -258,7 +259,7 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         "\nThe page's mechanism on the same table: epsilon = 1 and 2, delta = 1e-5, add or remove one user, features "
         "scaled to\nnorm 1, one setting for all (60 steps of 1.5, last half averaged); training loss as above."
     )
-    rows = druglib(False)
+    rows = read_druglib(False)
     scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.users)
     for epsilon in (1.0, 2.0, 5.0):
         line = []
@@ -269,13 +270,13 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
 
 
-PARTS = 4
+NUM_FOLDS = 4
 """Into so many parts users are cut, each of which is held out once: a cut is so many splits."""
 FIRST_CUTS, FIRST_RUNS = 1, 2
 """Of all methods at all bounds."""
 SECOND_CUTS, SECOND_RUNS, SECOND_BOUNDS = 4, 4, 2
 """Of each other method than clipped sums, at its best bounds by the first runs."""
-CUTS_AT_ONCE = 16
+CUTS_PER_BATCH = 16
 """On each split one run and its mirror image, all noise with the other sign: what moves a loss in proportion to the
 noise then cancels in their mean, which has a third to a half of the variance of two runs of their own."""
 BATCHES, MOST_BATCHES = 2, 40
@@ -290,143 +291,152 @@ FAR = 3.0
 """By so many standard errors what is clearly behind is behind."""
 
 
-def table_data() -> dict[str, ClassifierRows]:
-    """The sample, the page's generated data, and handwritten digits and films where they are given."""
+def read_tables() -> dict[str, ClassifierRows]:
+    """Read the sample, the page's generated data, and handwritten digits and films where they are given."""
     sample = load_sample()
-    made = TrainingGenerator().generate()
-    found = {
+    generated = TrainingGenerator().generate()
+    rows_by_name = {
         "sample (tickets)": prepare_rows(sample.dataset.table, sample.scaling, 0.5),
-        "generated, defaults": prepare_rows(made.dataset.table, made.scaling, 0.5),
+        "generated, defaults": prepare_rows(generated.dataset.table, generated.scaling, 0.5),
     }
     folder = os.environ.get("SWEETSPOT_BENCH_DATA", "")
     if folder and (path := Path(folder) / "mnist.npz").is_file():
-        found["MNIST, 3 against 8"] = digits(path)
+        rows_by_name["MNIST, 3 against 8"] = read_digits(path)
     if folder and (path := Path(folder) / "ml1m_user_movie_rating.csv").is_file():
-        found["MovieLens 1M, four stars or more"] = films(path)
-    return found
+        rows_by_name["MovieLens 1M, four stars or more"] = read_films(path)
+    return rows_by_name
 
 
-def digits(path: Path) -> ClassifierRows:
-    """Threes and eights as 3 x 3 block means and an intercept.
+def read_digits(path: Path) -> ClassifierRows:
+    """Read threes and eights as 3 x 3 block means and an intercept.
 
     Writers are the field ``writers`` of the file, one for each image, or ``mnist_writers.npy`` beside it (of QMNIST,
     the third column of its labels). Where neither is there, images are dealt to 1,200 made-up writers, with a Pareto
     law of sizes.
     """
-    with np.load(path) as held:
-        names = set(held.files)
-        images = held["x_train"] if "x_train" in names else held["images"]
-        labels = held["y_train"] if "y_train" in names else held["labels"]
-        writers = held["writers"] if "writers" in names else None
-    if writers is None and (beside := path.with_name("mnist_writers.npy")).is_file():
-        writers = np.load(beside)
-    chosen = np.flatnonzero((labels == 3) | (labels == 8))
+    with np.load(path) as archive:
+        names = set(archive.files)
+        images = archive["x_train"] if "x_train" in names else archive["images"]
+        labels = archive["y_train"] if "y_train" in names else archive["labels"]
+        writers = archive["writers"] if "writers" in names else None
+    if writers is None and (writers_path := path.with_name("mnist_writers.npy")).is_file():
+        writers = np.load(writers_path)
+    image_indices = np.flatnonzero((labels == 3) | (labels == 8))
     rng = np.random.default_rng(8)
     if writers is None:
         sizes = np.minimum(np.floor(rng.random(1_200) ** (-1 / 1.1)), 60).astype(int)
-        chosen = rng.permutation(chosen)[: sizes.sum()]
-        users = np.repeat(np.arange(1_200), sizes)[: chosen.size]
+        image_indices = rng.permutation(image_indices)[: sizes.sum()]
+        users = np.repeat(np.arange(1_200), sizes)[: image_indices.size]
     else:
-        users = np.unique(writers[chosen], return_inverse=True)[1]
-    pixels = images[chosen].reshape(-1, 28, 28)[:, 2:26, 2:26].astype(float) / 255.0
+        users = np.unique(writers[image_indices], return_inverse=True)[1]
+    pixels = images[image_indices].reshape(-1, 28, 28)[:, 2:26, 2:26].astype(float) / 255.0
     blocks = pixels.reshape(-1, 3, 8, 3, 8).mean(axis=(2, 4)).reshape(-1, 9)
     # Grey values lie in [0, 1]: a public range, as the page would map it.
-    features = np.column_stack((np.ones(chosen.size), 2.0 * blocks - 1.0)) / np.sqrt(10.0)
+    features = np.column_stack((np.ones(image_indices.size), 2.0 * blocks - 1.0)) / np.sqrt(10.0)
     order = np.argsort(users, kind="stable")
-    signs = np.where(labels[chosen] == 8, 1.0, -1.0)
+    signs = np.where(labels[image_indices] == 8, 1.0, -1.0)
     return ClassifierRows(features[order], signs[order], users[order].astype(np.int64))
 
 
-def films(path: Path) -> ClassifierRows:
-    """A tenth of the ratings of 1,200 users: are they four stars or more? What a film is like is known from all others,
-    as from a public catalogue: its mean rating, how often it is rated, how ratings spread, and an intercept."""
+def read_films(path: Path) -> ClassifierRows:
+    """Read a tenth of the ratings of 1,200 users: are they four stars or more?
+
+    What a film is like is known from all others, as from a public catalogue: its mean rating, how often it is rated,
+    how ratings spread, and an intercept.
+    """
     users, items, stars = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
     users, items = (np.unique(column, return_inverse=True)[1] for column in (users, items))
     rng = np.random.default_rng(9)
-    ours = np.zeros(users.max() + 1, dtype=bool)
-    ours[rng.permutation(ours.size)[:1_200]] = True
-    others = ~ours[users]
-    count = np.bincount(items[others], minlength=items.max() + 1)
+    is_user_kept = np.zeros(users.max() + 1, dtype=bool)
+    is_user_kept[rng.permutation(is_user_kept.size)[:1_200]] = True
+    is_public_row = ~is_user_kept[users]
+    num_ratings = np.bincount(items[is_public_row], minlength=items.max() + 1)
     mean, square = (
-        (np.bincount(items[others], stars[others] ** power, count.size) + 3.5**power * 5) / (count + 5)
+        (np.bincount(items[is_public_row], stars[is_public_row] ** power, num_ratings.size) + 3.5**power * 5)
+        / (num_ratings + 5)
         for power in (1, 2)
     )
-    known = np.column_stack(
+    film_features = np.column_stack(
         (
-            np.ones(count.size),
+            np.ones(num_ratings.size),
             (mean - 3.0) / 2.0,
-            np.log1p(count) / np.log1p(4_840) * 2.0 - 1.0,
+            np.log1p(num_ratings) / np.log1p(4_840) * 2.0 - 1.0,
             np.sqrt(np.maximum(square - mean**2, 0.0)) - 1.0,
         )
     )
-    kept = np.flatnonzero(ours[users] & (rng.random(users.size) < 0.1))
-    codes = np.unique(users[kept], return_inverse=True)[1]
+    row_indices = np.flatnonzero(is_user_kept[users] & (rng.random(users.size) < 0.1))
+    codes = np.unique(users[row_indices], return_inverse=True)[1]
     order = np.argsort(codes, kind="stable")
-    features = known[items[kept]][order] / 2.0
+    features = film_features[items[row_indices]][order] / 2.0
     return ClassifierRows(
-        features, np.where(stars[kept] >= 4, 1.0, -1.0)[order], codes[order].astype(np.int64)
+        features, np.where(stars[row_indices] >= 4, 1.0, -1.0)[order], codes[order].astype(np.int64)
     )
 
 
 @dataclass(eq=False)
 class Cuts:
-    """Splits of the users of a table, `CUTS_AT_ONCE` cuts after each other, each cut with `PARTS` splits.
+    """Splits of the users of a table, `CUTS_PER_BATCH` cuts after each other, each cut with `NUM_FOLDS` splits.
 
     Attributes:
         rows: Of all users.
-        found: Of each batch: who is trained on, shape (users, splits), and the losses held out without privacy and of
+        batches: Of each batch: who is trained on, shape (users, splits), and the losses held out without privacy and of
             guessing, shape (2, splits).
     """
 
     rows: ClassifierRows
-    found: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    batches: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
-    def batch(self, at: int) -> tuple[np.ndarray, np.ndarray]:
-        """A batch by its number."""
-        while len(self.found) <= at:
-            trained = self.trained_on(len(self.found))
-            self.found.append((trained, self._floors(trained)))
-        return self.found[at]
+    def get_batch(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return a batch by its number; compute it, and those before it, if they are not there yet."""
+        while len(self.batches) <= number:
+            trained = self.draw_training_users(len(self.batches))
+            self.batches.append((trained, self._floors(trained)))
+        return self.batches[number]
 
-    def trained_on(self, batch: int) -> np.ndarray:
-        """1 for users who are trained on, 0 for those held out, shape (users, splits)."""
+    def draw_training_users(self, batch: int) -> np.ndarray:
+        """Draw 1 for users who are trained on, 0 for those held out, shape (users, splits)."""
         users = self.rows.num_users
-        trained = np.ones((users, CUTS_AT_ONCE * PARTS))
-        for cut in range(CUTS_AT_ONCE):
+        trained = np.ones((users, CUTS_PER_BATCH * NUM_FOLDS))
+        for cut in range(CUTS_PER_BATCH):
             order = np.random.default_rng([batch, cut, 21]).permutation(users)
             # Parts of the same size, so that as many are trained on in every split.
-            for part, held in enumerate(order[: users // PARTS * PARTS].reshape(PARTS, -1)):
-                trained[held, cut * PARTS + part] = 0.0
+            for fold, held_out_users in enumerate(
+                order[: users // NUM_FOLDS * NUM_FOLDS].reshape(NUM_FOLDS, -1)
+            ):
+                trained[held_out_users, cut * NUM_FOLDS + fold] = 0.0
         return trained
 
     def _floors(self, trained: np.ndarray) -> np.ndarray:
+        """Return the losses held out without privacy and of guessing, shape (2, splits)."""
         rows = self.rows
-        theta, constant = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
-        for at, weights in enumerate(trained[rows.users].T):
-            found = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius)
-            theta[:, at], share = found.theta, weights @ (rows.signs > 0.0) / weights.sum()
-            constant[at] = np.log(share / (1.0 - share))
-        guess = np.logaddexp(0.0, -rows.signs[:, None] * constant)
-        return np.stack((self.held_out(theta, trained), _mean_held_out(rows, guess, trained)))
+        theta, log_odds = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
+        for split, weights in enumerate(trained[rows.users].T):
+            solution = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius)
+            theta[:, split], share = solution.theta, weights @ (rows.signs > 0.0) / weights.sum()
+            log_odds[split] = np.log(share / (1.0 - share))
+        guess = np.logaddexp(0.0, -rows.signs[:, None] * log_odds)
+        return np.stack(
+            (self.compute_held_out_losses(theta, trained), _average_held_out(rows, guess, trained))
+        )
 
-    def held_out(self, theta: np.ndarray, trained: np.ndarray) -> np.ndarray:
-        """Loss of each model on the users that were held out from it, shape (models,)."""
-        return _mean_held_out(self.rows, np.logaddexp(0.0, -(self.rows.signed @ theta)), trained)
+    def compute_held_out_losses(self, theta: np.ndarray, trained: np.ndarray) -> np.ndarray:
+        """Return the loss of each model on the users that were held out from it, shape (models,)."""
+        return _average_held_out(self.rows, np.logaddexp(0.0, -(self.rows.signed @ theta)), trained)
 
-    def excess(self, batch: int, mechanism: Mechanism, cell: Cell) -> np.ndarray:
-        """Of clipped sums at a bound, or with one that follows: mean of the runs, shape (splits,).
+    def compute_excess(self, batch: int, mechanism: Mechanism, cell: Cell) -> np.ndarray:
+        """Compute the excess of clipped sums at a bound, or with one that follows: mean of the runs, shape (splits,).
 
         All runs on all splits at once; on each one with noise of its own, the same for all cells, and its mirror image.
         """
-        trained, (floor, _) = self.batch(batch)
+        trained, (floor, _) = self.get_batch(batch)
         trained = np.tile(trained, (1, 2))
         columns, d, follows = trained.shape[1], self.rows.num_features, cell.method is Method.FOLLOWED
         plan = account.plan_rule_noise(mechanism, follows)
         rng = np.random.default_rng([batch, 22])
         noise = descent.RuleNoise(
             *(
-                np.concatenate((one, -one), axis=-1)
-                for one in (
+                np.concatenate((half_noise, -half_noise), axis=-1)
+                for half_noise in (
                     rng.standard_normal((mechanism.steps, d, columns // 2)),
                     rng.standard_normal((mechanism.steps, columns // 2)),
                     rng.standard_normal(columns // 2),
@@ -434,7 +444,7 @@ class Cuts:
             )
         )
         clipped_sums = descent.make_clipped_gradient(self.rows, mechanism, columns)
-        found = descent.simulate_descents(
+        descents = descent.simulate_descents(
             lambda theta, bounds, _: clipped_sums(theta, bounds, trained),
             mechanism,
             int(trained[:, 0].sum()),
@@ -444,34 +454,34 @@ class Cuts:
             noise_plan=plan,
             should_stop=never,
         )
-        assert found is not None
-        return self.held_out(found[0], trained).reshape(2, -1).mean(axis=0) - floor
+        assert descents is not None
+        return self.compute_held_out_losses(descents[0], trained).reshape(2, -1).mean(axis=0) - floor
 
-    def few(
+    def compute_rough_excess(
         self, mechanism: Mechanism, cells: Sequence[Cell], cuts: int, runs: int
     ) -> dict[Cell, np.ndarray]:
-        """Excess of a few runs of any method on the splits of the first cuts, each of shape (splits,)."""
-        trained, floors = self.batch(0)
-        found = np.empty((len(cells), cuts * PARTS))
-        for at in range(found.shape[1]):
-            on = trained[:, at] > 0.0
-            train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (on, ~on))
-            question = experiment.Experiment(((train, test),), mechanism, tuple(cells), runs, 5_000 + at)
+        """Compute the excess of a few runs of any method on the splits of the first cuts, each of shape (splits,)."""
+        trained, floors = self.get_batch(0)
+        excesses = np.empty((len(cells), cuts * NUM_FOLDS))
+        for split in range(excesses.shape[1]):
+            is_trained = trained[:, split] > 0.0
+            train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (is_trained, ~is_trained))
+            question = experiment.Experiment(((train, test),), mechanism, tuple(cells), runs, 5_000 + split)
             losses = experiment.fill_table(question.make_empty_table()).select_scores(
                 Measure.LOSS, ScoreUnit.ROWS
             )
-            found[:, at] = losses.mean(axis=1) - floors[0, at]
-        return dict(zip(cells, found, strict=True))
+            excesses[:, split] = losses.mean(axis=1) - floors[0, split]
+        return dict(zip(cells, excesses, strict=True))
 
 
-def _mean_held_out(rows: ClassifierRows, losses: np.ndarray, trained: np.ndarray) -> np.ndarray:
-    """Mean loss over the rows of users held out, one for each column; all have one shape."""
+def _average_held_out(rows: ClassifierRows, losses: np.ndarray, trained: np.ndarray) -> np.ndarray:
+    """Return the mean loss over the rows of users held out, one for each column; all have one shape."""
     out = 1.0 - trained[rows.users]
     return np.asarray((losses * out).sum(axis=0) / out.sum(axis=0))
 
 
-def table_over_epsilon(epsilons: Sequence[float], most: int, names: Sequence[str]) -> bool:
-    """Excess of the loss on users held out over that without privacy, each method at its best bound.
+def print_table_over_epsilon(epsilons: Sequence[float], max_batches: int, names: Sequence[str]) -> bool:
+    """Print the excess of the loss on users held out over that without privacy, each method at its best bound.
 
     A standard error is over the cuts, each of which holds every user out once: who is held out then moves it little.
 
@@ -481,17 +491,17 @@ def table_over_epsilon(epsilons: Sequence[float], most: int, names: Sequence[str
     """
     print(
         "Excess of the logistic loss on users held out over no privacy, ± one standard error over cuts of the users.\n"
-        f"Delta {TABLE_DELTA:g}, add or remove one user. A cut has {PARTS} paired splits, of which each part is held "
-        "out once, with a run and its mirror image on each.\n"
-        f"Clipped sums, with the bound of least loss in brackets: {BATCHES * CUTS_AT_ONCE} cuts; the answer and its "
+        f"Delta {TABLE_DELTA:g}, add or remove one user. A cut has {NUM_FOLDS} paired splits, of which each part is "
+        "held out once, with a run and its mirror image on each.\n"
+        f"Clipped sums, with the bound of least loss in brackets: {BATCHES * CUTS_PER_BATCH} cuts; the answer and its "
         f"rivals have more, until the\nerror is at most {SURE:.1%} of the excess. Other methods: {SECOND_RUNS} runs "
         f"on each split of {SECOND_CUTS} cuts; with *, they are not clearly behind.\n"
         "The answer is what the page says after its own runs, on splits of its own. It passes where it is at most\n"
         "one standard error of the best row's excess behind it; the paired difference is said, too."
     )
     methods, failed, unsure = list(Method), [], []
-    for name, rows in table_data().items():
-        if names and not any(name.startswith(one) for one in names):
+    for name, rows in read_tables().items():
+        if names and not any(name.startswith(beginning) for beginning in names):
             continue
         cuts = Cuts(rows)
         print(f"\n{name}: {rows.num_users:,} users, {rows.num_rows:,} rows, {rows.num_features} features")
@@ -501,39 +511,47 @@ def table_over_epsilon(epsilons: Sequence[float], most: int, names: Sequence[str
             + f"{'guessing':>12}  answer"
         )
         for epsilon in epsilons:
-            answer = page_answer(rows, epsilon)
-            of, others = _row_of_table(cuts, epsilon, most, answer)
-            least = min((one for one in of if _rival(of, one, answer)), key=lambda one: of[one].mean())
-            more = of[answer] - of[least]
-            passed = more.mean() <= _error(of[least])
+            answer = find_page_answer(rows, epsilon)
+            excess_by_cell, rough_by_cell = _compute_table_row(cuts, epsilon, max_batches, answer)
+            best_cell = min(
+                (cell for cell in excess_by_cell if _has_as_many_runs(excess_by_cell, cell, answer)),
+                key=lambda cell: excess_by_cell[cell].mean(),
+            )
+            extra_excess = excess_by_cell[answer] - excess_by_cell[best_cell]
+            passed = extra_excess.mean() <= _compute_error(excess_by_cell[best_cell])
             line = []
             for method in methods:
-                mine = [one for one in of if one.method is method]
-                if mine:
-                    best = min(mine, key=lambda one: of[one].mean())
+                method_cells = [cell for cell in excess_by_cell if cell.method is method]
+                if method_cells:
+                    best = min(method_cells, key=lambda cell: excess_by_cell[cell].mean())
                     bound = "" if method is Method.FOLLOWED else f" [{best.reach:g}]"
-                    line.append(f"{f'{of[best].mean():.5f} ± {_error(of[best]):.5f}{bound}':>30}")
+                    excess = excess_by_cell[best]
+                    line.append(f"{f'{excess.mean():.5f} ± {_compute_error(excess):.5f}{bound}':>30}")
                     continue
                 best = min(
-                    (one for one in others if one.method is method), key=lambda one: others[one].mean()
+                    (cell for cell in rough_by_cell if cell.method is method),
+                    key=lambda cell: rough_by_cell[cell].mean(),
                 )
-                error = _error(others[best])
-                near = "*" if others[best].mean() - FAR * error <= of[answer].mean() else ""
-                line.append(f"{f'{others[best].mean():.5f} ± {error:.5f}{near} [{best.reach:g}]':>30}")
-            relative = _error(of[answer]) / max(abs(of[answer].mean()), 1e-12)
+                error = _compute_error(rough_by_cell[best])
+                near = (
+                    "*" if rough_by_cell[best].mean() - FAR * error <= excess_by_cell[answer].mean() else ""
+                )
+                line.append(f"{f'{rough_by_cell[best].mean():.5f} ± {error:.5f}{near} [{best.reach:g}]':>30}")
+            relative = _compute_error(excess_by_cell[answer]) / max(abs(excess_by_cell[answer].mean()), 1e-12)
             if relative > MOST_ERROR:
                 unsure.append(f"{name} at {epsilon:g}: {relative:.0%}")
             if not passed:
                 failed.append(f"{name} at {epsilon:g}")
             behind = (
                 ""
-                if least == answer
-                else f", {more.mean():+.6f} ± {_error(more):.6f} beside {least.method.value} [{least.reach:g}]"
+                if best_cell == answer
+                else f", {extra_excess.mean():+.6f} ± {_compute_error(extra_excess):.6f} "
+                f"beside {best_cell.method.value} [{best_cell.reach:g}]"
             )
-            said = f"{answer.method.value} [{answer.reach:g}]{behind}: {'PASS' if passed else 'FAIL'}"
-            doubt = f"standard error {relative:.1%} of it, {of[answer].size // PARTS} cuts"
-            guessing = f"{np.subtract(*cuts.batch(0)[1][::-1]).mean():>12.4f}"
-            print(f"{epsilon:>8g}" + "".join(line) + f"{guessing}  {said}; {doubt}", flush=True)
+            answer_text = f"{answer.method.value} [{answer.reach:g}]{behind}: {'PASS' if passed else 'FAIL'}"
+            doubt = f"standard error {relative:.1%} of it, {excess_by_cell[answer].size // NUM_FOLDS} cuts"
+            guessing = f"{np.subtract(*cuts.get_batch(0)[1][::-1]).mean():>12.4f}"
+            print(f"{epsilon:>8g}" + "".join(line) + f"{guessing}  {answer_text}; {doubt}", flush=True)
     print(
         "\nFAIL: the answer is more than one standard error behind the best of " + "; ".join(failed)
         if failed
@@ -544,65 +562,77 @@ def table_over_epsilon(epsilons: Sequence[float], most: int, names: Sequence[str
     return not failed
 
 
-def _rival(of: dict[Cell, np.ndarray], cell: Cell, answer: Cell) -> bool:
-    """Whether a cell was run as often as the answer."""
-    return of[cell].size == of[answer].size
+def _has_as_many_runs(excess_by_cell: dict[Cell, np.ndarray], cell: Cell, answer: Cell) -> bool:
+    """Return True if a cell was run as often as the answer."""
+    return excess_by_cell[cell].size == excess_by_cell[answer].size
 
 
-def _row_of_table(
-    cuts: Cuts, epsilon: float, most: int, answer: Cell
+def _compute_table_row(
+    cuts: Cuts, epsilon: float, max_batches: int, answer: Cell
 ) -> tuple[dict[Cell, np.ndarray], dict[Cell, np.ndarray]]:
-    """Excess of clipped sums that may be best, on each split, and of other methods at the best of their bounds."""
-    asked = TrainingParameters(epsilon, delta=TABLE_DELTA)
-    mechanism, cells = asked.mechanism, asked.list_cells(int(cuts.rows.sizes.max()))
-    first = cuts.few(mechanism, cells, FIRST_CUTS, FIRST_RUNS)
-    here = Cell(Method.FOLLOWED)
-    chosen = {here}
+    """Compute the excess of clipped sums that may be best, on each split, and of other methods at their best bounds."""
+    parameters = TrainingParameters(epsilon, delta=TABLE_DELTA)
+    mechanism, cells = parameters.mechanism, parameters.list_cells(int(cuts.rows.sizes.max()))
+    first_excess = cuts.compute_rough_excess(mechanism, cells, FIRST_CUTS, FIRST_RUNS)
+    followed_cell = Cell(Method.FOLLOWED)
+    candidates = {followed_cell}
     for cell in cells:
-        behind = first[cell] - first[here]
+        behind = first_excess[cell] - first_excess[followed_cell]
         if cell.method is Method.CLIPPED_SUM and behind.mean() <= FAR * behind.std(ddof=1) / behind.size**0.5:
-            chosen.add(cell)
+            candidates.add(cell)
     if answer.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        chosen.add(answer)
-    of = {
-        cell: np.concatenate([cuts.excess(batch, mechanism, cell) for batch in range(BATCHES)])
-        for cell in sorted(chosen, key=lambda one: (one.method.value, one.reach))
+        candidates.add(answer)
+    excess_by_cell = {
+        cell: np.concatenate([cuts.compute_excess(batch, mechanism, cell) for batch in range(BATCHES)])
+        for cell in sorted(candidates, key=lambda candidate: (candidate.method.value, candidate.reach))
     }
     # Some who may be best, by the first cuts, go on beside the answer.
-    best = min(of, key=lambda one: of[one].mean())
-    going = {answer, here, best}
-    going |= {cell for cell in of if (more := of[cell] - of[best]).mean() <= 2.0 * _error(more)}
-    for batch in range(BATCHES, most):
-        if _error(of[answer]) <= SURE * of[answer].mean():
+    best_cell = min(excess_by_cell, key=lambda candidate: excess_by_cell[candidate].mean())
+    remaining_cells = {answer, followed_cell, best_cell}
+    remaining_cells |= {
+        cell
+        for cell in excess_by_cell
+        if (extra_excess := excess_by_cell[cell] - excess_by_cell[best_cell]).mean()
+        <= 2.0 * _compute_error(extra_excess)
+    }
+    for batch in range(BATCHES, max_batches):
+        if _compute_error(excess_by_cell[answer]) <= SURE * excess_by_cell[answer].mean():
             break
-        for cell in going:
-            of[cell] = np.append(of[cell], cuts.excess(batch, mechanism, cell))
-    others: dict[Cell, np.ndarray] = {}
+        for cell in remaining_cells:
+            excess_by_cell[cell] = np.append(
+                excess_by_cell[cell], cuts.compute_excess(batch, mechanism, cell)
+            )
+    rough_by_cell: dict[Cell, np.ndarray] = {}
     for method in (Method.SMOOTH, Method.CAP, Method.OUTPUT):
-        mine = sorted((one for one in cells if one.method is method), key=lambda one: first[one].mean())
-        others |= cuts.few(mechanism, mine[:SECOND_BOUNDS], SECOND_CUTS, SECOND_RUNS)
-    return of, others
+        method_cells = sorted(
+            (candidate for candidate in cells if candidate.method is method),
+            key=lambda candidate: first_excess[candidate].mean(),
+        )
+        rough_by_cell |= cuts.compute_rough_excess(
+            mechanism, method_cells[:SECOND_BOUNDS], SECOND_CUTS, SECOND_RUNS
+        )
+    return excess_by_cell, rough_by_cell
 
 
-def page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
-    """Method and bound that the page answers after its runs by default, on splits of their own."""
+def find_page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
+    """Find the method and bound that the page answers after its runs by default, on splits of their own."""
     question = TrainingParameters(epsilon, delta=TABLE_DELTA, seed=1_000).make_experiment(rows)
     table = experiment.fill_table(question.make_empty_table())
-    asked = decision.plan_close_call(table)
-    close = None if asked is None else experiment.fill_table(asked.make_empty_table())
+    close_call = decision.plan_close_call(table)
+    close = None if close_call is None else experiment.fill_table(close_call.make_empty_table())
     best = decision.choose_answer(table, close, choice_costs_no_privacy=True)
     assert best is not None
     return question.cells[best.cell_index]
 
 
-def _error(values: np.ndarray) -> float:
-    """Standard error of the mean of one value per split, over the cuts."""
-    cuts = values.reshape(-1, PARTS).mean(axis=1)
+def _compute_error(values: np.ndarray) -> float:
+    """Return the standard error of the mean of one value per split, over the cuts."""
+    cuts = values.reshape(-1, NUM_FOLDS).mean(axis=1)
     return float(cuts.std(ddof=1) / cuts.size**0.5)
 
 
 def main() -> None:
-    """Choose by flag."""
+    """Print the tables that the flags name."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -613,7 +643,7 @@ def main() -> None:
         "--batches",
         type=int,
         default=MOST_BATCHES,
-        help=f"of {CUTS_AT_ONCE} cuts, for the answer of the table and its rivals, at most",
+        help=f"of {CUTS_PER_BATCH} cuts, for the answer of the table and its rivals, at most",
     )
     parser.add_argument(
         "--data", nargs="+", default=(), help="how the names of the table's data begin; all by default"
@@ -622,23 +652,23 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the m² steps of table 2, the last ones")
     names = [step_size.name for step_size in StepSize]
     parser.add_argument("--steps", nargs="+", choices=names, default=names, help="step sizes of table 2")
-    where = {"above": False, "at": True}
+    ties_by_name = {"above": False, "at": True}
     parser.add_argument(
         "--ties",
         nargs="+",
-        choices=list(where),
-        default=list(where),
+        choices=list(ties_by_name),
+        default=list(ties_by_name),
         help="a rating above, or at, the median is 1",
     )
     flags = parser.parse_args()
     if flags.paper:
-        steps, ties = [StepSize[name] for name in flags.steps], [where[name] for name in flags.ties]
-        table_2(flags.runs, flags.share, steps, ties)
+        steps, ties = [StepSize[name] for name in flags.steps], [ties_by_name[name] for name in flags.ties]
+        print_table_2(flags.runs, flags.share, steps, ties)
     elif flags.table:
-        sys.exit(0 if table_over_epsilon(flags.epsilons, flags.batches, flags.data) else 1)
+        sys.exit(0 if print_table_over_epsilon(flags.epsilons, flags.batches, flags.data) else 1)
     else:
-        beside_peers()
-        time_of_a_page()
+        compare_with_peers()
+        print_page_times()
 
 
 if __name__ == "__main__":

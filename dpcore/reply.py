@@ -287,7 +287,7 @@ class Reply:
                 case str() | section.Note():
                     shown_parts.append(part if isinstance(part, str) else part.text)
                 case section.Table():
-                    shown_parts.append(pd.DataFrame(part.columns))
+                    shown_parts.append(pd.DataFrame(part.columns_or_rows))
                 case Plot():
                     shown_parts.append(plotly_figures.draw_on_white(part))
                 case section.Figures():

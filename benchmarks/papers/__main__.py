@@ -81,8 +81,10 @@ def build_table(figure: PaperFigure, runs: FigureRuns) -> list[str]:
     for line, means in zip(figure.lines, runs.summary.means, strict=True):
         rows.append(f"{line.name + ', ours':{width}}" + "".join(f"{mean:>12.4g}" for mean in means))
         if line.paper_values:
-            theirs = ("" if number is None else f"{number:g}" for number in line.paper_values)
-            rows.append(f"{line.name + ', paper':{width}}" + "".join(f"{number:>12}" for number in theirs))
+            paper_texts = ("" if number is None else f"{number:g}" for number in line.paper_values)
+            rows.append(
+                f"{line.name + ', paper':{width}}" + "".join(f"{number:>12}" for number in paper_texts)
+            )
     return rows
 
 
@@ -90,8 +92,8 @@ def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
     """Write runs as a file that `FigureRuns.read` reads."""
     lines = {
         line.key: {
-            "mean": [_rounded(x) for x in runs.summary.means[row]],
-            "spread": [_rounded(x) for x in runs.summary.spreads[row]],
+            "mean": [_round_number(x) for x in runs.summary.means[row]],
+            "spread": [_round_number(x) for x in runs.summary.spreads[row]],
             "runs": [int(n) for n in runs.summary.num_runs[row]],
         }
         for row, line in enumerate(figure.lines)
@@ -109,7 +111,7 @@ def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
     return re.sub(r"\[[^\[\]]*\]", lambda match: " ".join(match[0].split()), text)
 
 
-def _rounded(value: np.floating) -> float | None:
+def _round_number(value: np.floating) -> float | None:
     """Round to seven digits: more than the runs are sure of, and a file that people can read."""
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
@@ -117,13 +119,13 @@ def _rounded(value: np.floating) -> float | None:
 def build_page() -> str:
     """Build ``docs/papers.md``."""
     content = items.load_content()
-    parts = [content["head"].rstrip("\n")]
+    sections = [content["head"].rstrip("\n")]
     for paper in items.list_papers():
         rows = [f"| {i.items} | {i.says} | {i.places} | {i.code} | {i.differs} |" for i in paper.items]
         head = "| item | what it says | page, tab | code | what differs, or why it is left out |"
         table = "\n".join([head, "|---|---|---|---|---|", *rows])
-        parts.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
-    return "\n\n".join([*parts, content["tail"].strip("\n")]) + "\n"
+        sections.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
+    return "\n\n".join([*sections, content["tail"].strip("\n")]) + "\n"
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ SHARE_OF_STEPS = 0.05
 """The last ones of the learner's m² steps: with all of them the means of table 2 move by 0.02 at most."""
 
 
-def on_pictures(key: str, folder: Path) -> PaperFigure:
+def build_on_pictures(key: str, folder: Path) -> PaperFigure:
     """Build a figure of Huang et al. 2023 on MNIST or FashionMNIST, with a linear model."""
     figure, pictures = find_figure(key), readers.read_pictures(folder)
 
@@ -78,7 +78,7 @@ def on_pictures(key: str, folder: Path) -> PaperFigure:
     return replace(figure, title=f"{figure.title}, on {pictures.name}", run_once=runs[key], lines=lines)
 
 
-def on_ratings(key: str, folder: Path) -> PaperFigure:
+def build_on_ratings(key: str, folder: Path) -> PaperFigure:
     """Build a figure about a recommender, or about the number of ratings, on MovieLens."""
     figure = find_figure(key)
     users, films, values = readers.read_ratings(folder)
@@ -109,7 +109,7 @@ def on_ratings(key: str, folder: Path) -> PaperFigure:
     return replace(figure, title=title, run_once=runs[key], num_runs=MOVIELENS_RUNS)
 
 
-def on_regression_rows(key: str, folder: Path) -> PaperFigure:
+def build_on_regression_rows(key: str, folder: Path) -> PaperFigure:
     """Build a half of table 1 of Epasto et al. 2020, over all readings of what the paper leaves open."""
     if key == "epasto-table-1-drugs":
         tables = readers.read_reviews(folder)
@@ -123,32 +123,32 @@ def on_regression_rows(key: str, folder: Path) -> PaperFigure:
             except InvalidInput:  # Some levels leave features that are linearly dependent.
                 continue
 
-    return _over_readings(find_figure(key), len(tables), compute_errors)
+    return _summarise_readings(find_figure(key), len(tables), compute_errors)
 
 
-def on_classes(key: str, folder: Path) -> PaperFigure:
+def build_on_classes(key: str, folder: Path) -> PaperFigure:
     """Build table 2 of Epasto et al. 2020: ratings at the median as above or below it, and three step sizes."""
     rows = readers.read_reviews(folder)[0]
     readings = [
-        (as_classes(rows, ties_above), step_size)
+        (classify_rows(rows, ties_above), step_size)
         for ties_above, step_size in itertools.product((False, True), StepSize)
     ]
-    return _over_readings(
+    return _summarise_readings(
         find_figure(key),
         len(readings),
         lambda bound: (compute_losses(*reading, bound, 0, SHARE_OF_STEPS) for reading in readings),
     )
 
 
-def as_classes(rows: RegressionRows, ties_above: bool) -> ClassifierRows:
+def classify_rows(rows: RegressionRows, ties_above: bool) -> ClassifierRows:
     """Return rows by user whose class is 1 where the label is above the median, or at it as well."""
     median = float(np.median(rows.labels))
-    above = rows.labels >= median if ties_above else rows.labels > median
+    is_positive = rows.labels >= median if ties_above else rows.labels > median
     order = np.argsort(rows.users, kind="stable")
-    return ClassifierRows(rows.features[order], np.where(above, 1.0, -1.0)[order], rows.users[order])
+    return ClassifierRows(rows.features[order], np.where(is_positive, 1.0, -1.0)[order], rows.users[order])
 
 
-def _over_readings(
+def _summarise_readings(
     figure: PaperFigure, num_readings: int, compute: Callable[[float], Iterable[Mapping[str, float]]]
 ) -> PaperFigure:
     """Return the figure with the median, the least and the most over readings as lines."""
@@ -180,20 +180,20 @@ def _over_readings(
 
 
 BUILDERS: dict[str, Callable[[str, Path], PaperFigure]] = {
-    "epasto-table-1-drugs": on_regression_rows,
-    "epasto-table-1-news": on_regression_rows,
-    "epasto-table-2": on_classes,
-    "amin-figure-1": on_ratings,
-    "huang-table-1": on_pictures,
-    "huang-figure-1": on_pictures,
-    "huang-table-4": on_pictures,
-    "krichene-figure-1": on_ratings,
-    "krichene-figure-2": on_ratings,
-    "krichene-figure-3": on_ratings,
-    "krichene-figure-4": on_ratings,
-    "krichene-figure-4-recall": on_ratings,
-    "krichene-figure-9": on_ratings,
-    "krichene-figure-10": on_ratings,
-    "krichene-figure-11": on_ratings,
+    "epasto-table-1-drugs": build_on_regression_rows,
+    "epasto-table-1-news": build_on_regression_rows,
+    "epasto-table-2": build_on_classes,
+    "amin-figure-1": build_on_ratings,
+    "huang-table-1": build_on_pictures,
+    "huang-figure-1": build_on_pictures,
+    "huang-table-4": build_on_pictures,
+    "krichene-figure-1": build_on_ratings,
+    "krichene-figure-2": build_on_ratings,
+    "krichene-figure-3": build_on_ratings,
+    "krichene-figure-4": build_on_ratings,
+    "krichene-figure-4-recall": build_on_ratings,
+    "krichene-figure-9": build_on_ratings,
+    "krichene-figure-10": build_on_ratings,
+    "krichene-figure-11": build_on_ratings,
 }
 """How each figure is built on its data; the others need none."""

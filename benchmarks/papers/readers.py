@@ -46,12 +46,12 @@ def read_pictures(folder: Path) -> Pictures:
         with np.load(path) as arrays:
             if {"x_train", "y_train"} <= set(arrays.files):
                 return _name_pictures(arrays["x_train"], arrays["y_train"])
-    parts = [sorted(folder.glob(f"train-{part}-ubyte*")) for part in ("images-idx3", "labels-idx1")]
-    if not all(parts):
+    paths_by_part = [sorted(folder.glob(f"train-{name}-ubyte*")) for name in ("images-idx3", "labels-idx1")]
+    if not all(paths_by_part):
         raise ValueError(
             "no train-images-idx3-ubyte with train-labels-idx1-ubyte, nor .npz with x_train and y_train"
         )
-    return _name_pictures(*(_read_idx(paths[0]) for paths in parts))
+    return _name_pictures(*(_read_idx(paths[0]) for paths in paths_by_part))
 
 
 def _name_pictures(pixels: np.ndarray, labels: np.ndarray) -> Pictures:
@@ -78,7 +78,7 @@ def read_ratings(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Returns:
         Codes of users and of films, and ratings, each of shape (ratings,).
     """
-    for path in _largest_first(folder, "*.dat*", "*.data*", "*.csv*"):
+    for path in _list_largest_first(folder, "*.dat*", "*.data*", "*.csv*"):
         content = _read_bytes(path)
         separator = next(s for s in (b"::", b"\t", b",") if s in content[:2000] or s == b",")
         header = int(separator == b",")
@@ -121,7 +121,7 @@ def read_reviews(folder: Path) -> list[RegressionRows]:
             for level in np.unique(table[name])
             if level != drop
         ]
-        tables.append(_as_rows(table, np.column_stack(indicators)))
+        tables.append(_build_rows(table, np.column_stack(indicators)))
     return tables
 
 
@@ -140,14 +140,14 @@ def read_posts(folder: Path, slices: Sequence[int] = FULL_HOURS) -> RegressionRo
     _, posts = _read_columns(folder, {"IDLink": ("IDLink",), "user": ("Source",)}, "News_Final.csv")
     for table in (counts, posts):
         table["IDLink"] = table["IDLink"].str.removesuffix(".0")
-    joined = counts.merge(posts.drop_duplicates("IDLink"), on="IDLink")
-    joined = joined[joined["user"] != ""].rename(columns={LAST_SLICE: "label"})
-    if joined.empty:
+    merged = counts.merge(posts.drop_duplicates("IDLink"), on="IDLink")
+    merged = merged[merged["user"] != ""].rename(columns={LAST_SLICE: "label"})
+    if merged.empty:
         raise ValueError(f"no IDLink of {path.name} stands in News_Final.csv")
-    return _as_rows(joined, np.maximum(joined[names].astype(np.float64), 0.0))
+    return _build_rows(merged, np.maximum(merged[names].astype(np.float64), 0.0))
 
 
-def _as_rows(table: pd.DataFrame, features: np.ndarray) -> RegressionRows:
+def _build_rows(table: pd.DataFrame, features: np.ndarray) -> RegressionRows:
     labels = table["label"].to_numpy(np.float64)
     users = pd.factorize(table["user"])[0].astype(np.int64)
     return RegressionRows(np.asarray(features, dtype=np.float64), labels, users)
@@ -157,26 +157,27 @@ def _read_columns(
     folder: Path, columns: Mapping[str, Sequence[str]], missing: str
 ) -> tuple[Path, pd.DataFrame]:
     """Read the largest table between tabs or commas that has these columns, as text under our names."""
-    for path in _largest_first(folder, "*.tsv*", "*.csv*"):
+    for path in _list_largest_first(folder, "*.tsv*", "*.csv*"):
         content = _read_bytes(path)
         separator = "\t" if b"\t" in content.partition(b"\n")[0] else ","
         header = list(pd.read_csv(io.BytesIO(content), sep=separator, nrows=0).columns)
-        theirs = {
-            ours: next((name for name in names if name in header), "") for ours, names in columns.items()
+        names_in_file = {
+            our_name: next((name for name in names if name in header), "")
+            for our_name, names in columns.items()
         }
-        if all(theirs.values()):
+        if all(names_in_file.values()):
             table = pd.read_csv(
                 io.BytesIO(content),
                 sep=separator,
-                usecols=list(theirs.values()),
+                usecols=list(names_in_file.values()),
                 dtype=str,
                 keep_default_na=False,
             )
-            return path, table.rename(columns={name: ours for ours, name in theirs.items()})
+            return path, table.rename(columns={name: our_name for our_name, name in names_in_file.items()})
     raise ValueError(f"no {missing}")
 
 
-def _largest_first(folder: Path, *patterns: str) -> Iterator[Path]:
+def _list_largest_first(folder: Path, *patterns: str) -> Iterator[Path]:
     paths = {path for pattern in patterns for path in folder.glob(pattern)}
     return iter(sorted(paths, key=lambda path: (-path.stat().st_size, path.name)))
 

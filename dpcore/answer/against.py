@@ -48,18 +48,18 @@ class MethodComparison:
 
     Attributes:
         cost_title: Name of the cost, with its unit.
-        names: The methods.
-        compute_errors: The cost of each at epsilons of shape (k,), shape (methods, k).
+        method_names: The methods.
+        compute_costs: The cost of each at epsilons of shape (k,), shape (methods, k).
         crossings: (ε, change there), exact, ascending: a method costs as much as the first.
-        sentence: The best method by range of ε.
+        best_method_sentence: The best method by range of ε.
         provenance: The disclosure of these numbers if it is not that of the data in use.
     """
 
     cost_title: str
-    names: tuple[str, ...]
-    compute_errors: Callable[[FloatArray], FloatArray]
+    method_names: tuple[str, ...]
+    compute_costs: Callable[[FloatArray], FloatArray]
     crossings: tuple[tuple[float, str], ...] = ()
-    sentence: str = ""
+    best_method_sentence: str = ""
     provenance: Provenance | None = None
 
 
@@ -70,33 +70,33 @@ class BoundComparison:
     Attributes:
         bound_title: Name of the bound, with its unit.
         error_title: Name of the error, with its unit.
-        compute_best: The best bound at an ε, and its error.
+        compute_best_bound_and_error: The best bound at an ε, and its error.
         compute_errors: The error at an ε and at bounds, shape (k,); None if candidates are not compared.
         contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
-        users: Users who have each, shape (n,).
+        users_per_contribution: Users who have each, shape (n,).
         is_integer: Whether a bound is a whole number.
         is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
         caption: The meaning of the numbers, a sentence below the table; empty if the axes are clear.
         provenance: The disclosure of these numbers if it is not that of the data in use.
-        methods: Methods that are compared, too; None if there are none.
+        method_comparison: Methods that are compared, too; None if there are none.
     """
 
     bound_title: str
     error_title: str
-    compute_best: Callable[[float], tuple[float, float]]
+    compute_best_bound_and_error: Callable[[float], tuple[float, float]]
     compute_errors: Callable[[float, FloatArray], FloatArray] | None = None
     contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
-    users: IntArray = ()  # type: ignore[assignment]
+    users_per_contribution: IntArray = ()  # type: ignore[assignment]
     is_integer: bool = True
     is_slow: bool = False
     caption: str = ""
     provenance: Provenance | None = None
-    methods: MethodComparison | None = None
+    method_comparison: MethodComparison | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class BoundCurves:
-    """The curves.
+    """The best bound and its error at each epsilon, as far as they were computed.
 
     Attributes:
         epsilons: Ascending, shape (k,).
@@ -113,33 +113,31 @@ def build_epsilon_grid(is_slow: bool) -> FloatArray:
     """Build the epsilons of the curves: few if each is slow, else the slider's steps with a point between each two."""
     if is_slow:
         return np.array(COARSE_EPSILONS)
-    low, high = EPSILON_LIMITS
-    steps = np.unique([step for step in (*EPSILON_STEPS, high) if low <= step <= high])
-    return np.sort(np.concatenate((steps, np.sqrt(steps[1:] * steps[:-1]))))
+    epsilons = np.unique(np.clip(EPSILON_STEPS, *EPSILON_LIMITS))
+    return np.sort(np.concatenate((epsilons, np.sqrt(epsilons[1:] * epsilons[:-1]))))
 
 
 def compute_bound_curves(
     comparison: BoundComparison, progress: Progress | None = None, should_stop: ShouldStop | None = None
 ) -> BoundCurves:
     """Compute the best bound and its error at each epsilon of the grid; if stopped, at those before."""
-    grid = build_epsilon_grid(comparison.is_slow)
+    epsilons = build_epsilon_grid(comparison.is_slow)
     bounds_and_errors: list[tuple[float, float]] = []
-    for epsilon in grid:
+    for epsilon in epsilons:
         if should_stop is not None and should_stop():
             break
-        bounds_and_errors.append(comparison.compute_best(float(epsilon)))
+        bounds_and_errors.append(comparison.compute_best_bound_and_error(float(epsilon)))
         if progress is not None:
-            progress(len(bounds_and_errors) / grid.size)
-    pairs = np.array(bounds_and_errors, dtype=np.float64).reshape(-1, 2)
-    return BoundCurves(grid[: len(bounds_and_errors)], pairs[:, 0], pairs[:, 1])
+            progress(len(bounds_and_errors) / epsilons.size)
+    bounds, errors = np.array(bounds_and_errors, dtype=np.float64).reshape(-1, 2).T
+    return BoundCurves(epsilons[: bounds.size], bounds, errors)
 
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
     """Compute the epsilons of the grid with the crossings, and the cost of every method there, shape (methods, k)."""
-    low, high = EPSILON_LIMITS
-    crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if low <= epsilon <= high]
-    grid = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
-    return grid, comparison.compute_errors(grid)
+    crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if EPSILON_AXIS.contains(epsilon)]
+    epsilons = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
+    return epsilons, comparison.compute_costs(epsilons)
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------
@@ -165,7 +163,9 @@ class Candidate:
 
 
 def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candidate, ...]:
-    """List the best bound, round ones, quantiles of the contributions, and the largest of them, ascending.
+    """List candidate bounds, ascending: the best one, round ones, quantiles of users, and the largest contribution.
+
+    A bound with several reasons is listed once; bounds of 0 are left out.
 
     Args:
         comparison: It must have ``compute_errors``.
@@ -173,7 +173,7 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     """
     assert comparison.compute_errors is not None
     contributions = np.asarray(comparison.contributions, dtype=np.float64)
-    users = np.asarray(comparison.users, dtype=np.float64)
+    users = np.asarray(comparison.users_per_contribution, dtype=np.float64)
     reasons_by_bound: dict[float, list[str]] = {}
 
     def add_candidate(bound: float, reason: str) -> None:
@@ -181,26 +181,24 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
         if bound > 0.0:
             reasons_by_bound.setdefault(bound, []).append(reason)
 
-    add_candidate(float(comparison.compute_best(epsilon)[0]), "best")
-    positive_contributions = contributions[contributions > 0.0]
-    for round_bound in _list_round_numbers(
-        float(positive_contributions[0]), float(positive_contributions[-1]), comparison.is_integer
-    ):
+    add_candidate(float(comparison.compute_best_bound_and_error(epsilon)[0]), "best")
+    least_positive = float(contributions[contributions > 0.0][0])
+    for round_bound in _list_round_numbers(least_positive, float(contributions[-1]), comparison.is_integer):
         add_candidate(round_bound, ROUND_REASON)
     users_at_most = np.cumsum(users)
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
-        position = int(np.searchsorted(users_at_most, share * users_at_most[-1] * (1.0 - 1e-12)))
-        reason = "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this"
-        add_candidate(float(contributions[position]), reason)
+        quantile_index = int(np.searchsorted(users_at_most, share * users_at_most[-1] * (1.0 - 1e-12)))
+        quantile_reason = "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this"
+        add_candidate(float(contributions[quantile_index]), quantile_reason)
     add_candidate(float(contributions[-1]), "the most that a user has")
     bounds = np.array(sorted(reasons_by_bound))
     errors = comparison.compute_errors(epsilon, bounds)
-    total = float(contributions @ users)
+    total_contributions = float(contributions @ users)
     candidates = []
     for bound, error in zip(bounds.tolist(), errors.tolist(), strict=True):
         reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
-        lost_share = float(np.maximum(contributions - bound, 0.0) @ users) / total
+        lost_share = float(np.maximum(contributions - bound, 0.0) @ users) / total_contributions
         num_affected = int(users[contributions > bound].sum())
         candidates.append(Candidate(bound, "; ".join(reasons), error, lost_share, num_affected))
     return tuple(candidates)
@@ -210,16 +208,16 @@ MAX_ROUND_BOUNDS = 12
 ROUND_REASON = "round number"
 
 
-def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float]:
-    """List 1, 2 and 5 times powers of ten up to ``high``, only powers of ten if there are many."""
-    first_power = int(np.floor(np.log10(max(low, 1.0) if is_integer else max(low, high / 1e6))))
-    last_power = int(np.floor(np.log10(high)))
+def _list_round_numbers(smallest_number: float, largest_number: float, is_integer: bool) -> list[float]:
+    """List 1, 2 and 5 times powers of ten up to the largest number; the powers alone if there are many others."""
+    smallest_number = max(smallest_number, 1.0 if is_integer else largest_number / 1e6)
+    first_power, last_power = (int(np.floor(np.log10(end))) for end in (smallest_number, largest_number))
     powers = range(first_power, last_power + 1)
-    numbers = [float(f"{step}e{power}") for power in powers for step in (1, 2, 5)]
-    numbers = [number for number in numbers if (1.0 if is_integer else 0.0) <= number <= high]
-    if len(numbers) <= MAX_ROUND_BOUNDS:
-        return numbers
-    return [number for number in numbers if f"{number:.0e}".startswith("1")]
+    round_numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    round_numbers = [number for number in round_numbers if number <= largest_number]
+    if len(round_numbers) <= MAX_ROUND_BOUNDS:
+        return round_numbers
+    return [number for number in round_numbers if f"{number:.0e}".startswith("1")]
 
 
 def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]:
@@ -246,46 +244,44 @@ METHOD_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.CUSTOMARY, Style
 
 
 def plot_best(
-    name: str,
+    question_name: str,
     comparison: BoundComparison,
     curves: BoundCurves,
     epsilon: float,
-    current_best: tuple[float, float] | None,
+    best_bound_and_error: tuple[float, float] | None,
     disclosure: Provenance,
 ) -> tuple[Plot, ...]:
     """Plot the best bound, and its error, over ε.
 
     Args:
-        name: Of the question.
+        question_name: Of the question.
         comparison: What is compared.
         curves: From `compute_bound_curves`.
         epsilon: In use.
-        current_best: The best bound there and its error; None where that is not known.
+        best_bound_and_error: The best bound there and its error; None where that is not known.
         disclosure: Of the data.
     """
-    bound, error = current_best or (0.0, 0.0)
-    plots = []
-    for quantity, column_name, axis_title, values, current_value in (
-        ("bound", "best_bound", comparison.bound_title, curves.bounds, bound),
-        ("error", "error", comparison.error_title, curves.errors, error),
+    best_bound, best_error = best_bound_and_error or (0.0, 0.0)
+    epsilon_column, plots = Column("epsilon", curves.epsilons), []
+    for quantity_name, column_name, axis_title, curve_values, current_value in (
+        ("bound", "best_bound", comparison.bound_title, curves.bounds, best_bound),
+        ("error", "error", comparison.error_title, curves.errors, best_error),
     ):
         items: list[Item] = [
-            Curve(
-                "best at each ε", Column("epsilon", curves.epsilons), Column(column_name, values), Style.TOTAL
-            ),
+            Curve("best at each ε", epsilon_column, Column(column_name, curve_values), Style.TOTAL),
             Level("ε in use", epsilon, is_vertical=True),
         ]
         if current_value > 0.0:
             items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
         end_texts = [
-            f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
+            f"{wording.number(curve_values[i])} at ε = {wording.entered(curves.epsilons[i])}"
             for i in (0, -1)
-            if values.size
+            if curve_values.size
         ]
         plot = Plot(
-            f"{name}-{quantity}-over-epsilon",
-            f"Best {quantity} over ε",
-            f"The best {quantity} goes from {' to '.join(end_texts)}.",
+            f"{question_name}-{quantity_name}-over-epsilon",
+            f"Best {quantity_name} over ε",
+            f"The best {quantity_name} goes from {' to '.join(end_texts)}.",
             EPSILON_AXIS,
             _build_axis(axis_title),
             items,
@@ -296,29 +292,31 @@ def plot_best(
     return tuple(plots)
 
 
-def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance) -> Plot:
+def plot_methods(
+    question_name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance
+) -> Plot:
     """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
 
     Args:
-        name: Of the question.
+        question_name: Of the question.
         comparison: What is compared.
         epsilon: In use.
         disclosure: Of the numbers.
     """
-    epsilons, errors = compute_method_curves(comparison)
-    column = Column("epsilon", epsilons)
+    epsilons, method_costs = compute_method_curves(comparison)
+    epsilon_column = Column("epsilon", epsilons)
     items: list[Item] = [
-        Curve(method, column, Column(method, method_errors), style, width=2.0)
-        for method, method_errors, style in zip(comparison.names, errors, METHOD_STYLES, strict=False)
+        Curve(name, epsilon_column, Column(name, costs), style, width=2.0)
+        for name, costs, style in zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
     ]
-    for crossing, text in comparison.crossings:
-        if crossing in epsilons:
-            height = float(errors[0, np.searchsorted(epsilons, crossing)])
-            items.append(Mark(text, crossing, height, Style.ENTERED, "diamond-open", is_unnamed=True))
+    for crossing_epsilon, text in comparison.crossings:
+        if crossing_epsilon in epsilons:
+            cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
+            items.append(Mark(text, crossing_epsilon, cost, Style.ENTERED, "diamond-open", is_unnamed=True))
     return Plot(
-        f"{name}-ways-over-epsilon",
+        f"{question_name}-ways-over-epsilon",
         "What each way costs over ε",
-        comparison.sentence or "What each way costs over ε.",
+        comparison.best_method_sentence or "What each way costs over ε.",
         EPSILON_AXIS,
         _build_axis(comparison.cost_title),
         (*items, Level("ε in use", epsilon, is_vertical=True)),
@@ -348,7 +346,7 @@ def build_cache_key(parameters: Any, not_compared: Collection[str]) -> Any:
 
 
 def show_over_epsilon(
-    name: str,
+    question_name: str,
     compare: Callable[[Any, Any], Comparison],
     not_compared: Collection[str],
     data: Any,
@@ -357,31 +355,31 @@ def show_over_epsilon(
     """Show what a question compares over ε, or why it compares nothing.
 
     Args:
-        name: Of the question.
+        question_name: Of the question.
         compare: The function ``against_epsilon`` of its answer.
         not_compared: ``NOT_COMPARED`` of its answer.
         data: What the question is about.
         parameters: The question's parameters.
     """
-    key, epsilon = build_cache_key(parameters, not_compared), parameters.epsilon
-    comparison: Comparison = yield Cached(compare, (data, key), num_kept=8)
+    key_parameters, epsilon = build_cache_key(parameters, not_compared), parameters.epsilon
+    comparison: Comparison = yield Cached(compare, (data, key_parameters), num_kept=8)
     if isinstance(comparison, str):
         yield Note(comparison)
         return
     provenance = comparison.provenance or data.provenance
-    methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
+    methods = comparison if isinstance(comparison, MethodComparison) else comparison.method_comparison
     if methods is not None:
-        yield f"**Against ε:** {methods.sentence}"
-        yield plot_methods(name, methods, epsilon, provenance)
+        yield f"**Against ε:** {methods.best_method_sentence}"
+        yield plot_methods(question_name, methods, epsilon, provenance)
         yield Label(provenance)
     if isinstance(comparison, MethodComparison):
         return
     yield "**Against ε:** the best bound, and the error that it reaches"
-    best = None if comparison.is_slow else comparison.compute_best(epsilon)
+    best_bound_and_error = None if comparison.is_slow else comparison.compute_best_bound_and_error(epsilon)
     curves: BoundCurves | None = yield (
         Search(
             "against_job",
-            key,
+            key_parameters,
             lambda progress, stop: compute_bound_curves(comparison, progress, stop),
             "Looking for the best bound at each ε",
             button_text="Compute over ε",
@@ -392,11 +390,11 @@ def show_over_epsilon(
         else Cached(compute_bound_curves, (comparison,))
     )
     if curves is not None and curves.epsilons.size:
-        yield Figures(plot_best(name, comparison, curves, epsilon, best, provenance))
+        yield Figures(plot_best(question_name, comparison, curves, epsilon, best_bound_and_error, provenance))
     if comparison.compute_errors is not None:
         yield "**Bounds that people take**, beside the best one at this ε"
-        rows = tabulate_candidates(list_candidates(comparison, epsilon))
-        yield Table(rows, "Candidate bounds with their errors", shows_all_rows=True)
+        candidate_rows = tabulate_candidates(list_candidates(comparison, epsilon))
+        yield Table(candidate_rows, "Candidate bounds with their errors", shows_all_rows=True)
         error_title = comparison.error_title
         title_text = f"{comparison.bound_title}; {error_title[0].lower()}{error_title[1:]}."
         yield Note(f"{title_text} {comparison.caption}".strip())

@@ -96,11 +96,10 @@ class ReleaseSetting:
             mean_share=None if self.mean_share is None else min(self.mean_share, 1.0 - self.mean_share),
         )
 
-    def list_differences(self, other: ReleaseSetting) -> tuple[str, ...]:
+    def list_differences(self, other_setting: ReleaseSetting) -> tuple[str, ...]:
         """List the fields that differ and decide the best bound; empty if both have the same best bound."""
-        own_basis, other_basis = self.basis, other.basis
-        pairs = ((f.name, getattr(own_basis, f.name), getattr(other_basis, f.name)) for f in fields(self))
-        return tuple(name for name, a, b in pairs if not _is_same(a, b))
+        bases, names = (self.basis, other_setting.basis), (f.name for f in fields(self))
+        return tuple(name for name in names if not _is_same(*(getattr(basis, name) for basis in bases)))
 
 
 def _is_same(first_value: Any, second_value: Any) -> bool:
@@ -111,7 +110,7 @@ def _is_same(first_value: Any, second_value: Any) -> bool:
 
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
-STYLES: Mapping[str, Style] = MappingProxyType(
+PART_STYLES: Mapping[str, Style] = MappingProxyType(
     {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
 )
 """What the bound itself causes, what is drawn at random besides the noise, and the noise."""
@@ -133,12 +132,12 @@ class ErrorPart:
 
 
 def build_error_parts(
-    values: Mapping[str, float], format_value: Callable[[float], str]
+    sizes_by_name: Mapping[str, float], format_size: Callable[[float], str]
 ) -> tuple[ErrorPart, ...]:
-    """Build the parts of an answer from their sizes, by name; ``format_value`` writes them."""
-    sizes = {name: float(value) for name, value in values.items()}
-    texts = map(format_value, sizes.values())
-    return tuple(map(ErrorPart, sizes, sizes.values(), texts))
+    """Build the parts of an answer's error from their sizes, each with its size as ``format_size`` writes it."""
+    return tuple(
+        ErrorPart(name, float(size), format_size(float(size))) for name, size in sizes_by_name.items()
+    )
 
 
 RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"
@@ -171,8 +170,7 @@ class Number:
     clipboard_text: str = ""
 
     def __post_init__(self) -> None:
-        key = self.key or "_".join(re.findall(r"\w+", self.label.lower()))
-        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "key", self.key or "_".join(re.findall(r"\w+", self.label.lower())))
 
     @property
     def text_to_copy(self) -> str:
@@ -243,32 +241,29 @@ class Answer:
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
         """Return the facts as (name, sentence), the near-optimal range first."""
-        near_optimal_facts = [("Good enough", self.near_optimal)] if self.near_optimal else []
-        return (*near_optimal_facts, *self.facts.items())
+        return (*([("Good enough", self.near_optimal)] if self.near_optimal else ()), *self.facts.items())
 
     @property
     def all_assumptions(self) -> tuple[str, ...]:
         """Return the assumptions, with the one that a release adds for every question."""
-        is_release = isinstance(self.disclosure, ReleaseFacts)
-        return (*self.assumptions, *([RELEASE_ASSUMPTION] if is_release else []))
+        return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
 
     def __str__(self) -> str:
-        """Return headline, numbers, the near-optimal range or the detail, and the label, a line each."""
-        numbers = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
-        second_text = (
-            f"Good enough: {self.near_optimal}" if self.near_optimal else cut_first_sentence(self.detail)
-        )
-        lines = (self.headline, numbers, second_text, self.disclosure.label)
+        """Return headline, 2 numbers, near-optimal range (else the detail's first sentence),, label; a line each."""
+        numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
+        range_line = f"Good enough: {self.near_optimal}" if self.near_optimal else ""
+        last_lines = range_line or cut_first_sentence(self.detail), self.disclosure.label
+        lines = (self.headline, numbers_line, *last_lines)
         return "\n".join(line.replace("**", "") for line in lines if line)
 
 
 def cut_first_sentence(text: str) -> str:
-    """Cut a text at its first full stop that ends a sentence."""
+    """Return the first sentence of a text; the whole text if it has only one."""
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0]
 
 
 def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSetting | None = None) -> Answer:
-    """Return the answer to a question that the data refuse; its bound can still be selected privately."""
+    """Return an answer without numbers and plots, for data that allow none; a bound can still be selected privately."""
     detail = "The notes above say why. A bound can still be drawn, by fixed rules."
     headline = "These data have no answer of their own."
     return Answer(headline, detail, (), (), disclosure, parameters=parameters, setting=setting)
@@ -303,28 +298,30 @@ def add_choice(
 
     def write_choice() -> str:
         """Write the JSON file: question, data, answer and assumptions, each number with its label."""
-        label = (answer.disclosure if dataset is None else dataset.provenance).label
+        data_label = (answer.disclosure if dataset is None else dataset.provenance).label
         parameters = to_values(answer.parameters)
-        numbers = {number.key: number.value for number in answer.numbers if number.key in number_keys}
-        sections = {
+        numbers_by_key = {number.key: number.value for number in answer.numbers if number.key in number_keys}
+        sections_by_name = {
             "question": {
                 "release": release_text,
-                "label": label if dataset is None else "public input",
+                "label": data_label if dataset is None else "public input",
                 **{name: value for name, value in parameters.items() if name not in omitted_names},
                 **(question_entries or {}),
             },
             "data": {}
             if dataset is None
-            else {"label": label, **_summarise(dataset), **(data_entries or {})},
-            "answer": {"label": label, **numbers, **make_details()},
+            else {"label": data_label, **_summarise(dataset), **(data_entries or {})},
+            "answer": {"label": data_label, **numbers_by_key, **make_details()},
             "assumptions": list(answer.assumptions),
         }
-        return write_document(schema, **{name: section for name, section in sections.items() if section})
+        return write_document(
+            schema, **{name: section for name, section in sections_by_name.items() if section}
+        )
 
     return replace(answer, write_choice=write_choice)
 
 
 def _summarise(dataset: Dataset) -> dict[str, object]:
-    """Return name, source and size of a dataset, for the file of a choice."""
+    """Return the name, source, contribution and numbers of users and rows of a dataset, by key of the JSON file."""
     texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
     return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

@@ -24,14 +24,14 @@ def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = CURV
     and s_m.
     """
     sizes = histogram.sizes.astype(np.float64)
-    extra = list(sizes) if sizes.size <= 60 else ()
-    return log_spaced(*choose_bound_limits(histogram), num_points, extra_points=extra)
+    extra_bounds = list(sizes) if sizes.size <= 60 else ()
+    return log_spaced(*choose_bound_limits(histogram), num_points, extra_points=extra_bounds)
 
 
 def choose_bound_limits(histogram: ContributionHistogram) -> Limits:
     """Choose the limits of an axis of bounds: the smallest and the largest size, at least twice the smallest."""
-    low, high = float(histogram.min_size), float(histogram.max_size)
-    return low, max(high, 2.0 * low)
+    min_size, max_size = float(histogram.min_size), float(histogram.max_size)
+    return min_size, max(max_size, 2.0 * min_size)
 
 
 ROWS_UNIT = "rows per user"
@@ -45,8 +45,8 @@ def build_bound_axis(histogram: ContributionHistogram) -> Axis:
 
 
 def sample_users(
-    values: npt.ArrayLike,
-    users: npt.ArrayLike,
+    contributions: npt.ArrayLike,
+    users_per_contribution: npt.ArrayLike,
     unit: str,
     unit_name: str = "user",
     is_cut_by_second: bool = False,
@@ -54,13 +54,13 @@ def sample_users(
     """Sample users of all sizes at even ratios of rank, the heaviest first, which shows heavy tails best.
 
     Args:
-        values: The contribution of a user, distinct and ascending, shape (k,).
-        users: The number of users with each, shape (k,).
+        contributions: The contribution of a user, distinct and ascending, shape (k,).
+        users_per_contribution: The number of users with each, shape (k,).
         unit: The unit of a contribution, for the title.
         unit_name: The name of a bar, if it is not a user.
-        is_cut_by_second: See `UserBars`.
+        is_cut_by_second: True if the second bound of the handle cuts the bars, not the first.
     """
-    cumulative_users = np.cumsum(np.asarray(users, dtype=np.float64)[::-1])
+    cumulative_users = np.cumsum(np.asarray(users_per_contribution, dtype=np.float64)[::-1])
     num_users = float(cumulative_users[-1])
     shows_all = num_users <= MAX_USERS
     ranks = (
@@ -68,7 +68,7 @@ def sample_users(
         if shows_all
         else np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
     )
-    contributions_at_ranks = np.asarray(values, dtype=np.float64)[::-1][
+    contributions_at_ranks = np.asarray(contributions, dtype=np.float64)[::-1][
         np.searchsorted(cumulative_users, ranks)
     ]
     count_text = wording.counted(ranks.size, unit_name) if ranks.size == num_users else (
@@ -80,8 +80,6 @@ def sample_users(
 
 
 MAX_POINTS = 300
-
-
 MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 """Up to this many sizes each is its own class; this many classes fit beside each other."""
 
@@ -89,21 +87,24 @@ MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 def plot_classes(dataset: Dataset) -> Plot:
     """Plot how many users have how many rows, and their share of all rows: two bars for every class of sizes."""
     columns = tabulate_classes(dataset.histogram)
-    names = columns["rows_per_user"]
-    users, rows = (np.asarray(columns[name]) for name in ("share_of_users", "share_of_rows"))
-    user_class, row_class = int(np.argmax(users)), int(np.argmax(rows))
-    height = 1.08 * float(max(users.max(), rows.max()))
+    class_names = columns["rows_per_user"]
+    user_shares, row_shares = np.asarray(columns["share_of_users"]), np.asarray(columns["share_of_rows"])
+    most_users, most_rows = int(np.argmax(user_shares)), int(np.argmax(row_shares))
+    axis_end = 1.08 * float(max(user_shares.max(), row_shares.max()))
     bars = [
-        Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
-        Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
+        Bars(name, class_names, shares, style, hover_numbers=((noun, columns[noun]),))
+        for name, shares, style, noun in (
+            ("Share of users", user_shares, Style.CAP, "users"),
+            ("Share of all rows", row_shares, Style.SMOOTH, "rows"),
+        )
     ]
     return Plot(
         "distribution-classes",
         "How many users have how many rows",
-        f"{wording.percent(float(users[user_class]))} of users have {names[user_class]} rows; users with "
-        f"{names[row_class]} rows hold {wording.percent(float(rows[row_class]))} of all rows",
+        f"{wording.percent(float(user_shares[most_users]))} of users have {class_names[most_users]} rows; users with "
+        f"{class_names[most_rows]} rows hold {wording.percent(float(row_shares[most_rows]))} of all rows",
         names_axis("rows per user"),
-        share_axis("share", (0.0, height), number_format=".3~%"),
+        share_axis("share", (0.0, axis_end), number_format=".3~%"),
         bars,
         dataset.provenance,
         columns,
@@ -114,33 +115,38 @@ def plot_classes(dataset: Dataset) -> Plot:
 
 def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | FloatArray]:
     """Tabulate users and rows by class: every size if there are few, else from 1, 3, 10, 30 ... or powers of ten."""
-    sizes, low, high = histogram.sizes, int(histogram.min_size), int(histogram.max_size)
+    sizes, min_size, max_size = histogram.sizes, int(histogram.min_size), int(histogram.max_size)
     if sizes.size <= MAX_SINGLE_SIZES:
         class_starts = sizes.astype(np.int64)
-        names = [f"{size:,}" for size in class_starts.tolist()]
+        class_names = [f"{size:,}" for size in class_starts.tolist()]
     else:
-        powers = [10**power for power in range(len(str(high)))]
-        class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), low, high)
+        powers = [10**power for power in range(len(str(max_size)))]
+        class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), min_size, max_size)
         if class_starts.size > MAX_CLASSES:
-            class_starts = _cut_classes(powers, low, high)
-        class_ends = [*(class_starts[1:] - 1).tolist(), high]
-        names = [
+            class_starts = _cut_classes(powers, min_size, max_size)
+        class_ends = [*(class_starts[1:] - 1).tolist(), max_size]
+        class_names = [
             f"{first_size:,}" if first_size == last_size else f"{first_size:,}–{last_size:,}"
             for first_size, last_size in zip(class_starts.tolist(), class_ends, strict=True)
         ]
     class_numbers = np.searchsorted(class_starts, sizes, side="right") - 1
-    counts = histogram.users.astype(np.float64)
-    users, rows = (
-        np.bincount(class_numbers, weights=weights, minlength=class_starts.size)
-        for weights in (counts, sizes * counts)
+    users = histogram.users.astype(np.float64)
+    class_users, class_rows = (
+        np.bincount(class_numbers, weights=counts, minlength=class_starts.size)
+        for counts in (users, sizes * users)
     )
-    shares = {"share_of_users": users / users.sum(), "share_of_rows": rows / rows.sum()}
-    return {"rows_per_user": names, **shares, "users": users, "rows": rows}
+    return {
+        "rows_per_user": class_names,
+        "share_of_users": class_users / class_users.sum(),
+        "share_of_rows": class_rows / class_rows.sum(),
+        "users": class_users,
+        "rows": class_rows,
+    }
 
 
-def _cut_classes(cuts: list[int], low: int, high: int) -> IntArray:
-    """Return the starts of the classes that hold sizes from ``low`` to ``high``; the first one starts at ``low``."""
-    return np.array([low, *(cut for cut in cuts if low < cut <= high)], dtype=np.int64)
+def _cut_classes(class_starts: list[int], min_size: int, max_size: int) -> IntArray:
+    """Return the smallest size, and the starts of classes that lie above it and at or below the largest size."""
+    return np.array([min_size, *(cut for cut in class_starts if min_size < cut <= max_size)], dtype=np.int64)
 
 
 def plot_counts(dataset: Dataset) -> Plot:
@@ -149,14 +155,14 @@ def plot_counts(dataset: Dataset) -> Plot:
     sizes, users = columns["size"], columns["users"]
     commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
     title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_POINTS else ''}"
-    limits = float(users.min()) / 2.0, float(users.max()) * 2.0
+    user_limits = float(users.min()) / 2.0, float(users.max()) * 2.0
     return Plot(
         "distribution-counts",
         "How many users have exactly so many rows",
         f"The commonest number of rows per user is {wording.number(commonest_size)}; the tail reaches "
         f"{histogram.max_size:,}",
         _build_rows_axis(histogram),
-        Axis("users per size", "", limits, title=title, number_format=",.3~r"),
+        Axis("users per size", "", user_limits, title=title, number_format=",.3~r"),
         (Points("users", sizes, users, Style.CAP, size=6, opacity=0.75),),
         dataset.provenance,
         columns,
@@ -167,14 +173,14 @@ def plot_counts(dataset: Dataset) -> Plot:
 def plot_tail(dataset: Dataset) -> Plot:
     """Plot the complementary CDF on log axes: a straight line is a power law."""
     histogram, columns = dataset.histogram, tabulate_tail(dataset.histogram)
-    limits = (0.5 / histogram.num_users, 1.5)
+    share_limits = (0.5 / histogram.num_users, 1.5)
     return Plot(
         "distribution-tail",
         "How heavy the tail is",
         f"One user in ten has more than {wording.counted(histogram.quantile(0.9), 'row')}",
         _build_rows_axis(histogram),
-        Axis("share of users with at least so many", "", limits, number_format=".3~%"),
-        (Curve("users", columns["size"], columns["share_of_users"], Style.TOTAL, steps="vh"),),
+        Axis("share of users with at least so many", "", share_limits, number_format=".3~%"),
+        (Curve("users", columns["size"], columns["share_of_users"], Style.TOTAL, line_shape="vh"),),
         dataset.provenance,
         columns,
         height=340,
@@ -184,18 +190,18 @@ def plot_tail(dataset: Dataset) -> Plot:
 def plot_shares(dataset: Dataset) -> Plot:
     """Plot the share of all rows that the heaviest users hold, users on a log axis."""
     histogram, columns = dataset.histogram, tabulate_shares(dataset.histogram)
-    users, rows = columns["share_of_users"], columns["share_of_rows"]
-    heaviest_share = wording.percent(histogram.summary().top_percent_share)
+    user_shares, row_shares = columns["share_of_users"], columns["share_of_rows"]
+    heaviest_share_text = wording.percent(histogram.summary().top_percent_share)
     limits = (min(max(1.0 / histogram.num_users, 1e-6), 0.5), 1.0)
     return Plot(
         "distribution-shares",
         "Who holds the rows",
-        f"The heaviest 1 % of users hold {heaviest_share} of all rows",
+        f"The heaviest 1 % of users hold {heaviest_share_text} of all rows",
         Axis("heaviest users", "share of all users", limits, limits_range=limits, number_format=".3~%"),
         share_axis("share of all rows they hold", (0.0, 1.02), number_format=".3~%"),
         (
-            Curve("these users", users, rows, Style.TOTAL),
-            Curve("if all users were alike", users, users, Style.ENTERED),
+            Curve("these users", user_shares, row_shares, Style.TOTAL),
+            Curve("if all users were alike", user_shares, user_shares, Style.ENTERED),
         ),
         dataset.provenance,
         columns,
@@ -218,13 +224,13 @@ def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     if sizes.size <= MAX_POINTS:
         return {"size": sizes, "users": users}
-    edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
-    edges[-1] = sizes[-1] + 1.0
-    bin_numbers = np.digitize(sizes, edges) - 1
-    users_per_bin = np.bincount(bin_numbers, weights=users, minlength=edges.size - 1)[: edges.size - 1]
+    bin_edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
+    bin_edges[-1] = sizes[-1] + 1.0
+    bin_numbers = np.digitize(sizes, bin_edges) - 1
+    users_per_bin = np.bincount(bin_numbers, users, bin_edges.size - 1)[: bin_edges.size - 1]
     has_users = users_per_bin > 0
-    bin_centers = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
-    return {"size": bin_centers[has_users], "users": (users_per_bin / np.diff(edges))[has_users]}
+    bin_centers = np.sqrt(bin_edges[:-1] * np.maximum(bin_edges[1:] - 1.0, bin_edges[:-1]))
+    return {"size": bin_centers[has_users], "users": (users_per_bin / np.diff(bin_edges))[has_users]}
 
 
 def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
@@ -242,8 +248,8 @@ def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Tabulate the share of rows that the heaviest users hold."""
     smallest_share = max(1.0 / histogram.num_users, 1e-6)
-    shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
-    return {"share_of_users": shares, "share_of_rows": histogram.share_held_by_heaviest(shares)}
+    user_shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
+    return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
 
 
 GINI_SCALE = "(0: all alike, 1: one user has everything)"

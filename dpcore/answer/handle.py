@@ -39,29 +39,31 @@ class Dots:
     """Simulated releases, each minus the truth; the model's error alone, with no number of the data in it.
 
     Attributes:
-        losses: What a release lacks of the truth without noise, at every bound, below 0 where it is too large; None for
-            nothing.
-        noise: The mean magnitude of the noise at every bound; None where all that is drawn is in ``sampling``.
-        unit_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`, `NUM_DOTS`).
+        losses_without_noise: What a release lacks of the truth without noise, at every bound, below 0 where it is
+            too large; None for nothing.
+        noise_magnitudes: The mean magnitude of the noise at every bound; None where all that is drawn is in
+            ``sampling_deviations``.
+        unit_noise_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`,
+            `NUM_DOTS`).
         spread: What the card's error is of them.
         axis_limit: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
         unit: Of distances, as it follows a number; empty for none. Shares of 1 with "%" are written in per cent.
-        sampling: The standard deviation of what is drawn besides noise, such as which rows are kept, at every bound;
-            None for nothing.
+        sampling_deviations: The standard deviation of what is drawn besides noise, such as which rows are kept, at
+            every bound; None for nothing.
         unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None where
             there are none.
-        unit_name: What a dot is, in the plural.
+        dots_name: What a dot is, in the plural.
     """
 
-    losses: npt.ArrayLike | None
-    noise: npt.ArrayLike | None
-    unit_draws: FloatArray
+    losses_without_noise: npt.ArrayLike | None
+    noise_magnitudes: npt.ArrayLike | None
+    unit_noise_draws: FloatArray
     spread: Spread
     axis_limit: float
     unit: str = ""
-    sampling: npt.ArrayLike | None = None
+    sampling_deviations: npt.ArrayLike | None = None
     unit_sampling_draws: FloatArray | None = None
-    unit_name: str = "releases"
+    dots_name: str = "releases"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +87,25 @@ class SecondBound:
 
     Attributes:
         name: What it bounds, such as "Rows".
-        values: Where it may stand, ascending, shape (rows,); the first bound's are the columns of the grid. Where it
+        bounds: Where it may stand, ascending, shape (rows,); the first bound's are the columns of the grid. Where it
             has one value alone, it is sent along and moves nothing.
         unit: Of its numbers.
         initial_value: Where it stands at first.
-        field: The parameter that holds one of the person's own.
+        field_name: The parameter that holds one of the person's own.
         is_integer: Whether only whole ones are meant.
     """
 
     name: str
-    values: npt.ArrayLike
+    bounds: npt.ArrayLike
     unit: str
     initial_value: float
-    field: str
+    field_name: str
     is_integer: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Handle:
-    """What moves.
+    """What a person moves by hand on a figure: a bound, with the errors, users and simulated releases at every bound.
 
     Attributes:
         name: What is moved, such as "Bound".
@@ -111,46 +113,46 @@ class Handle:
         errors: The curve that it stands on, shape (columns,); beside a second bound, shape (rows, columns), flat.
         initial_value: Where it stands at first.
         is_integer: Whether only whole bounds are meant.
-        field: The parameter that holds a bound of the person's own.
-        parts: What the error consists of, by names of `dpcore.answer.answer`, each shaped as the error; each moves
-            along, as a small dot on its curve and as a bar.
-        is_sum: Whether the parts add up to the error; else their squares may, or they lie below it.
-        users: Some users, cut at the bound; empty for no picture of them.
+        field_name: The parameter that holds a bound of the person's own.
+        error_parts: What the error consists of, by names of `dpcore.answer.answer`, each shaped as the error; each
+            moves along, as a small dot on its curve and as a bar.
+        parts_add_up: Whether the parts add up to the error; else their squares may, or they lie below it.
+        user_bars: Some users, cut at the bound; empty for no picture of them.
         dots: Simulated releases; None where nothing is released.
-        second: A second bound; None for none.
-        best_value: Where a button that moves it over all bounds ends; None for no such button.
+        second_bound: A second bound; None for none.
+        best_bound: Where a button that moves it over all bounds ends; None for no such button.
     """
 
     name: str
     bounds: npt.ArrayLike
     errors: npt.ArrayLike
     initial_value: float
-    field: str
+    field_name: str
     is_integer: bool = False
-    parts: Mapping[str, npt.ArrayLike] = dataclasses.field(default_factory=dict)
-    is_sum: bool = False
-    users: tuple[UserBars, ...] = ()
+    error_parts: Mapping[str, npt.ArrayLike] = dataclasses.field(default_factory=dict)
+    parts_add_up: bool = False
+    user_bars: tuple[UserBars, ...] = ()
     dots: Dots | None = None
-    second: SecondBound | None = None
-    best_value: float | None = None
+    second_bound: SecondBound | None = None
+    best_bound: float | None = None
 
 
 @functools.cache
-def draw_unit_noise(noise: NoiseKind) -> FloatArray:
+def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
     """Draw noise with a mean magnitude of 1, shape (`NUM_SETS`, `NUM_DOTS`); the same at every call.
 
     The first set is the one that most people see: its mean, mean magnitude and root mean square are nearest to
     the law's.
     """
     rng = np.random.default_rng(_SEED)
-    if noise is NoiseKind.LAPLACE:
+    if noise_kind is NoiseKind.LAPLACE:
         draws = rng.laplace(0.0, 1.0, (NUM_SETS, NUM_DOTS))
     else:
-        draws = rng.normal(0.0, 1.0 / noise.mean_magnitude, (NUM_SETS, NUM_DOTS))
-    mean_square = noise.unit_variance / noise.mean_magnitude**2
-    mean_deviations = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
+        draws = rng.normal(0.0, 1.0 / noise_kind.mean_magnitude, (NUM_SETS, NUM_DOTS))
+    mean_square = noise_kind.unit_variance / noise_kind.mean_magnitude**2
+    deviations_from_law = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
     return _make_read_only(
-        draws[np.argsort(mean_deviations + np.abs((draws**2).mean(axis=1) / mean_square - 1.0))]
+        draws[np.argsort(deviations_from_law + np.abs((draws**2).mean(axis=1) / mean_square - 1.0))]
     )
 
 
@@ -161,25 +163,32 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     Each set of noise gets the remaining set of these that is nearest to variance 1 and to no correlation with
     it.
     """
-    candidates = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
+    normal_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
     ordered_sets = []
-    for noise in draw_unit_noise(noise_kind):
+    for noise_draws in draw_unit_noise(noise_kind):
         deviations = [
-            abs(float(candidate @ candidate) / NUM_DOTS - 1.0)
-            + 2.0 * abs(float(candidate @ noise)) / NUM_DOTS
-            for candidate in candidates
+            abs(float(normal_draws @ normal_draws) / NUM_DOTS - 1.0)
+            + 2.0 * abs(float(normal_draws @ noise_draws)) / NUM_DOTS
+            for normal_draws in normal_sets
         ]
-        ordered_sets.append(candidates.pop(int(np.argmin(deviations))))
+        ordered_sets.append(normal_sets.pop(int(np.argmin(deviations))))
     return _make_read_only(np.array(ordered_sets))
 
 
 def _make_read_only(draws: FloatArray) -> FloatArray:
-    """Make draws read-only, as all callers share them."""
+    """Make an array of draws read-only, as all callers share it, and return it."""
     draws.setflags(write=False)
     return draws
 
 
-def place_dots(dots: Dots, loss: float, noise: float, sampling: float = 0.0) -> FloatArray:
-    """Place the dots, as the browser does: release minus truth, shape (`NUM_SETS`, `NUM_DOTS`)."""
-    sampling_part = 0.0 if dots.unit_sampling_draws is None else sampling * dots.unit_sampling_draws
-    return np.asarray(noise * dots.unit_draws + sampling_part - loss)
+def place_dots(dots: Dots, loss: float, magnitude: float, sampling_deviation: float = 0.0) -> FloatArray:
+    """Place the dots, as the browser does: release minus truth, shape (`NUM_SETS`, `NUM_DOTS`).
+
+    Args:
+        dots: The draws with a magnitude or deviation of 1.
+        loss: What a release lacks of the truth without noise.
+        magnitude: The mean magnitude of the noise.
+        sampling_deviation: The standard deviation of what is drawn besides noise.
+    """
+    sampling_draws = 0.0 if dots.unit_sampling_draws is None else dots.unit_sampling_draws
+    return np.asarray(magnitude * dots.unit_noise_draws + sampling_deviation * sampling_draws - loss)

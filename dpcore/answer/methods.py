@@ -55,7 +55,7 @@ class Work:
         authors: In order, ``Family, Given``; one without a comma is a group.
         title: As printed.
         year: Of publication; 0 for a program, which has a version.
-        fields: What else the entry has, in order, as plain text.
+        further_fields: What else the entry has, in order, as plain text.
     """
 
     key: str
@@ -63,30 +63,28 @@ class Work:
     authors: tuple[str, ...]
     title: str
     year: int
-    fields: Mapping[str, str] = field(default_factory=dict)
+    further_fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def short_name(self) -> str:
-        """Return ``Amin et al., 2019``, without brackets; a program's name with its version."""
+        """Return ``Amin et al., 2019``, without brackets; a program's name with its version, if it has one."""
         if not self.year:
-            return f"{self.title} {self.fields['version']}" if "version" in self.fields else self.title
-        families = [author.partition(",")[0] for author in self.authors]
-        names = f"{families[0]} et al." if len(families) > 2 else " and ".join(families)
-        return f"{names}, {self.year}"
+            return f"{self.title} {self.further_fields.get('version', '')}".rstrip()
+        family_names = [author.partition(",")[0] for author in self.authors]
+        families_text = f"{family_names[0]} et al." if len(family_names) > 2 else " and ".join(family_names)
+        return f"{families_text}, {self.year}"
 
     @property
     def bibtex(self) -> str:
-        """Return the entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
-        author_names = (
-            _escape_latex(author) if "," in author else f"{{{_escape_latex(author)}}}"
-            for author in self.authors
-        )
+        """Return the BibTeX entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
+        names = (_escape_latex(author) for author in self.authors)
+        author_names = (name if "," in name else f"{{{name}}}" for name in names)
         entry_fields = {"author": " and ".join(author_names), "title": f"{{{_escape_latex(self.title)}}}"}
-        entry_fields |= {name: _escape_latex(text) for name, text in self.fields.items()}
+        entry_fields |= {name: _escape_latex(text) for name, text in self.further_fields.items()}
         if self.year:
             entry_fields["year"] = str(self.year)
-        lines = [f"  {name} = {{{text}}}," for name, text in entry_fields.items()]
-        return "\n".join((f"@{self.entry_type}{{{self.key},", *lines, "}"))
+        field_lines = [f"  {name} = {{{text}}}," for name, text in entry_fields.items()]
+        return "\n".join((f"@{self.entry_type}{{{self.key},", *field_lines, "}"))
 
 
 def _escape_latex(text: str) -> str:
@@ -95,13 +93,13 @@ def _escape_latex(text: str) -> str:
 
 
 def _load_works() -> Mapping[str, Work]:
-    """Read ``bibliography.toml``; return its works by key."""
+    """Read ``bibliography.toml``; return its works by key, with this version of the app in their texts."""
     entries = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
-    works = {}
+    works_by_key = {}
     for key, entry in entries.items():
         fields = {name: text.format(version=VERSION) for name, text in entry.pop("fields").items()}
-        works[key] = Work(key, authors=tuple(entry.pop("authors")), fields=MappingProxyType(fields), **entry)
-    return MappingProxyType(works)
+        works_by_key[key] = Work(key, authors=tuple(entry.pop("authors")), further_fields=fields, **entry)
+    return MappingProxyType(works_by_key)
 
 
 WORKS = _load_works()
@@ -117,8 +115,7 @@ def list_citations(text: str) -> tuple[str, ...]:
     Raises:
         KeyError: There is no such work.
     """
-    keys = dict.fromkeys(match[1] for match in CITATION.finditer(text))
-    return tuple(WORKS[key].key for key in keys)
+    return tuple(dict.fromkeys(WORKS[match[1]].key for match in CITATION.finditer(text)))
 
 
 def insert_names(text: str) -> str:
@@ -177,23 +174,25 @@ def cite_noise(noise_name: str, program: Program | None = None) -> str:
     return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
 
 
-def cite_program_noise(program: Program, noise: NoiseKind, chosen_noise: NoiseKind) -> str:
+def cite_program_noise(program: Program, noise_kind: NoiseKind, chosen_noise_kind: NoiseKind) -> str:
     """Return the name of the noise that a program draws, with the library that draws it.
 
     Args:
         program: The program, or the best known mechanism.
-        noise: The noise that it draws.
-        chosen_noise: The noise that was chosen; BigQuery may draw another one.
+        noise_kind: The noise that it draws.
+        chosen_noise_kind: The noise that was chosen; BigQuery may draw another one.
     """
-    library = choose_library(program, chosen_noise)
-    return f"{library.value}'s {cite_noise(noise.value, library)}"
+    library = choose_library(program, chosen_noise_kind)
+    return f"{library.value}'s {cite_noise(noise_kind.value, library)}"
 
 
-def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:
+def write_guarantee(
+    release_clause: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0
+) -> str:
     """Write the sentences that say which statistic was released and how it is protected.
 
     Args:
-        statement: Subject and verb: ``The mean was released``.
+        release_clause: Subject and verb: ``The mean was released``.
         epsilon: The promised epsilon; it is written with all its digits.
         neighbours: The neighbouring relation; a text continues ``Two data sets are neighbours``.
         delta: The promised delta, 0 for a pure guarantee.
@@ -203,7 +202,7 @@ def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str
     if delta:
         guarantee_symbols, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
     promise_sentence = (
-        f"{statement} with user-level {guarantee_symbols}-differential privacy at {budget_text}."
+        f"{release_clause} with user-level {guarantee_symbols}-differential privacy at {budget_text}."
     )
     return f"{promise_sentence} Two data sets are neighbours {relation_text}."
 
@@ -221,23 +220,23 @@ class Methods:
     """The sentences about an answer; they cite works as ``[@amin2019]``.
 
     Attributes:
-        guarantee: The release and its protection; it holds only what the person entered.
-        sentences: The procedure, with the bound and its error, which were computed from the data.
-        public_sentences: The same without a number, a word or a choice that depends on the data: it replaces
-            ``sentences`` if the data are private.
+        guarantee_text: The release and its protection; it holds only what the person entered.
+        procedure: The procedure, with the bound and its error, which were computed from the data.
+        public_procedure: The same without a number, a word or a choice that depends on the data: it replaces
+            ``procedure`` if the data are private.
         disclosure: The disclosure of the data behind the answer.
-        rule: The rule of the choice; it holds only what was entered.
+        rule_sentence: The rule of the choice; it holds only what was entered.
         empty_sentence: If the answer is to release nothing, the sentence about that: it replaces all others but the
             last, unless the data are private.
         subject_text: The result, with an article and in the singular.
         choice_source: The source of the result.
     """
 
-    guarantee: str
-    sentences: str
-    public_sentences: str
+    guarantee_text: str
+    procedure: str
+    public_procedure: str
     disclosure: Provenance
-    rule: str
+    rule_sentence: str
     empty_sentence: str = ""
     subject_text: str = "The bound"
     choice_source: ChoiceSource = ChoiceSource.COMPUTED
@@ -257,8 +256,10 @@ class Methods:
         """Return the sentences as they may be shown: without results that were computed from private data."""
         if self.empty_sentence and not self.is_withheld:
             return f"{self.empty_sentence} {self._origin_sentence}"
-        result_sentences = self.public_sentences if self.is_withheld else self.sentences
-        return " ".join(filter(None, (self.guarantee, result_sentences, self.rule, self._origin_sentence)))
+        result_sentences = self.public_procedure if self.is_withheld else self.procedure
+        return " ".join(
+            filter(None, (self.guarantee_text, result_sentences, self.rule_sentence, self._origin_sentence))
+        )
 
     @property
     def _origin_sentence(self) -> str:

@@ -11,9 +11,8 @@ import functools
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
@@ -58,12 +57,12 @@ class PaperFigure:
 
     Attributes:
         key: Of its file and its plot, words set off by hyphens.
-        paper: As ``docs/papers.md`` has it.
-        item: As the paper numbers it.
+        paper_name: As ``docs/papers.md`` has it.
+        item_name: As the paper numbers it.
         title: What it shows, a phrase.
-        setting: The paper's setting, and what is ours where the paper leaves it open, sentences.
-        page: Title of the page that answers the same question for one's own data.
-        tab: The tab there; empty for the first screen.
+        setting_text: The paper's setting, and what is ours where the paper leaves it open, sentences.
+        page_title: Title of the page that answers the same question for one's own data.
+        tab_name: The tab there; empty for the first screen.
         x: Axis of what is varied.
         y: Axis of the lines.
         values: Of what is varied, ascending.
@@ -76,12 +75,12 @@ class PaperFigure:
     """
 
     key: str
-    paper: str
-    item: str
+    paper_name: str
+    item_name: str
     title: str
-    setting: str
-    page: str
-    tab: str
+    setting_text: str
+    page_title: str
+    tab_name: str
     x: Axis
     y: Axis
     values: tuple[float, ...]
@@ -95,7 +94,7 @@ class PaperFigure:
     @property
     def name(self) -> str:
         """Return the item with its paper."""
-        return f"{self.paper}, {self.item[0].lower()}{self.item[1:]}"
+        return f"{self.paper_name}, {self.item_name[0].lower()}{self.item_name[1:]}"
 
     def compute(
         self,
@@ -119,39 +118,41 @@ class PaperFigure:
         seeds = tuple(range(1 if self.is_exact else self.num_runs)) if seeds is None else seeds
         values = self.values if values is None else values
         numbers = np.full((len(self.lines), len(values), len(seeds)), np.nan)
-        for column, seed in enumerate(seeds):
-            for row, value in enumerate(values):
+        for seed_index, seed in enumerate(seeds):
+            for value_index, value in enumerate(values):
                 if should_stop():
                     return None
-                run = self.run_once(value, seed)
-                numbers[:, row, column] = [run.get(line.key, math.nan) for line in self.lines]
-                progress((column * len(values) + row + 1) / (len(seeds) * len(values)))
+                numbers_by_key = self.run_once(value, seed)
+                numbers[:, value_index, seed_index] = [
+                    numbers_by_key.get(line.key, math.nan) for line in self.lines
+                ]
+                progress((seed_index * len(values) + value_index + 1) / (len(seeds) * len(values)))
         return FigureRuns(self.key, values, seeds, summarise_runs(numbers, axis=2))
 
     @functools.cached_property
-    def stored(self) -> FigureRuns:
+    def stored_runs(self) -> FigureRuns:
         """Return the result that came with the app."""
-        file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
-        return FigureRuns.read(self, file.read_text(encoding="utf-8"))
+        result_file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
+        return FigureRuns.read(self, result_file.read_text(encoding="utf-8"))
 
-    def compute_largest_difference(self, runs: FigureRuns) -> float | None:
+    def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
         """Compute the largest relative difference between ours and the paper's numbers; None if it prints none.
 
         For a range stated in a sentence it is how far ours lies outside; if ours is a range over readings, how
         far the paper's number lies outside it.
         """
         differences: list[float] = []
-        for row, line in enumerate(self.lines):
+        for line_index, line in enumerate(self.lines):
             for value, paper_value in zip(self.values, line.paper_values, strict=False):
-                if paper_value and value in runs.values:
-                    own_mean = float(runs.summary.means[row, runs.values.index(value)])
+                if paper_value and value in figure_runs.values:
+                    own_mean = float(figure_runs.summary.means[line_index, figure_runs.values.index(value)])
                     if math.isfinite(own_mean):
                         differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
-            low, high = self.stated_range
-            for own_mean in runs.summary.means[0]:
-                differences.append(max(0.0, 1.0 - float(own_mean) / low, float(own_mean) / high - 1.0))
-        return max(differences) if differences else None
+            lowest, highest = self.stated_range
+            own_means = figure_runs.summary.means[0].tolist()
+            differences += [max(0.0, 1.0 - mean / lowest, mean / highest - 1.0) for mean in own_means]
+        return max(differences, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,55 +185,53 @@ class FigureRuns:
         Raises:
             KeyError: It has another form.
         """
-        content = json.loads(text)
+        stored_result = json.loads(text)
 
-        def read_rows(name: str) -> FloatArray:
+        def read_rows(number_key: str) -> FloatArray:
             """Return the numbers stored under a name, shape (lines, values); NaN for null."""
-            lines = [content["lines"][line.key][name] for line in figure.lines]
-            return np.array([[math.nan if x is None else x for x in line] for line in lines])
+            numbers_by_line = [stored_result["lines"][line.key][number_key] for line in figure.lines]
+            return np.array([[math.nan if x is None else x for x in line] for line in numbers_by_line])
 
-        num_runs, spreads = read_rows("runs").astype(np.int64), read_rows("spread")
-        standard_errors = spreads / np.sqrt(np.maximum(num_runs, 1))
-        summary = Summary(read_rows("mean"), standard_errors, num_runs, spreads)
-        values, seeds = tuple(content["values"]), tuple(content["seeds"])
-        return cls(content["figure"], values, seeds, summary, content["made_with"])
+        run_counts, spreads = read_rows("runs").astype(np.int64), read_rows("spread")
+        standard_errors = spreads / np.sqrt(np.maximum(run_counts, 1))
+        summary = Summary(read_rows("mean"), standard_errors, run_counts, spreads)
+        values, seeds = tuple(stored_result["values"]), tuple(stored_result["seeds"])
+        return cls(stored_result["figure"], values, seeds, summary, stored_result["made_with"])
 
 
 HEIGHT = 470
 
 
-def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
+def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
     """Plot our results as lines with 95 % intervals, and the paper's dotted in the same colours, with its ±."""
-    values = np.array(runs.values)
+    values = np.array(figure_runs.values)
     columns, items = {"value": values}, list[Item]()
-    for row, line in enumerate(figure.lines):
-        means, half_widths, our_dash = runs.summary.means[row], runs.half_widths[row], line.dash or "solid"
+    for line_index, line in enumerate(figure.lines):
+        means, half_widths = figure_runs.summary.means[line_index], figure_runs.half_widths[line_index]
         paper_name, paper_symbol = f"{line.name}, paper", f"{line.symbol}-open"
-        for name, key, numbers, spreads, dash, symbol in (
-            (line.name, line.key, means, half_widths, our_dash, line.symbol),
+        for curve_name, column_name, curve_numbers, half_lengths, dash, symbol in (
+            (line.name, line.key, means, half_widths, line.dash or "solid", line.symbol),
             (paper_name, f"{line.key}_paper", line.paper_values, line.paper_spreads, "dot", paper_symbol),
         ):
-            if not len(numbers):
+            if not len(curve_numbers):
                 continue
             # None is NaN.
-            heights, widths = np.array(numbers, dtype=np.float64), np.array(spreads, dtype=np.float64)
-            columns[key] = heights
-            low_ends = high_ends = None
-            if widths.size:
-                low_ends, high_ends = heights - widths, heights + widths
-                columns |= {f"{key}_low": low_ends, f"{key}_high": high_ends}
-            if figure.is_exact and key == line.key:  # Its interval is empty.
+            heights, low_ends, high_ends = np.array(curve_numbers, dtype=np.float64), None, None
+            columns[column_name] = heights
+            if len(half_lengths):
+                whiskers = np.array(half_lengths, dtype=np.float64)
+                low_ends, high_ends = heights - whiskers, heights + whiskers
+                columns |= {f"{column_name}_low": low_ends, f"{column_name}_high": high_ends}
+            if figure.is_exact and column_name == line.key:  # Its interval is empty.
                 low_ends = high_ends = None
-            curve_options: dict[str, Any] = {"dash": dash, "symbol": symbol}
-            items.append(
-                Curve(name, values, heights, line.style, low_ends, high_ends, width=2.0, **curve_options)
-            )
-    for end in figure.stated_range or ():
-        items.append(Level(f"Paper: {wording.number(end)}", end))
+            curve = Curve(curve_name, values, heights, line.style, low_ends, high_ends)
+            items.append(replace(curve, width=2.0, dash=dash, symbol=symbol))
+    for stated_number in figure.stated_range or ():
+        items.append(Level(f"Paper: {wording.number(stated_number)}", stated_number))
     return Plot(
         f"paper-{figure.key}",
-        f"{figure.item}: {figure.title}",
-        f"{figure.name}: {figure.title}. {describe_difference(figure, runs)}",
+        f"{figure.item_name}: {figure.title}",
+        f"{figure.name}: {figure.title}. {describe_difference(figure, figure_runs)}",
         figure.x,
         figure.y,
         items,
@@ -242,13 +241,13 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
     )
 
 
-def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:
+def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
     """Write how far our numbers lie from the paper's, or that it prints none."""
-    difference = figure.compute_largest_difference(runs)
+    difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
-        low_text, high_text = (wording.number(end) for end in figure.stated_range)
+        lowest_text, highest_text = (wording.number(end) for end in figure.stated_range)
         distance_text = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
-        return f"The paper says {low_text} to {high_text}; ours lie {distance_text}."
+        return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_text}."
     return f"Largest difference from the paper: {wording.percent(difference)}."

@@ -83,22 +83,22 @@ class Axis:
 
     @cached_property
     def heading(self) -> str:
-        """Return the text at the axis."""
+        """Return the text at the axis: its title, or else its name and unit with a capital."""
         return self.title or wording.capital(self.label)
 
     def contains(self, value: float) -> bool:
-        """Return True if a number lies between its ends."""
+        """Return True if a number lies between the ends of the axis, or on one of them."""
         return self.limits[0] <= value <= self.limits[1]
 
 
-def linear_axis(name: str, limits: Limits = FIT, unit: str = "", **options: Any) -> Axis:
-    """Build a linear axis; ``options`` are further attributes of `Axis`."""
-    return Axis(name, unit, limits, Scale.LINEAR, **options)
+def linear_axis(name: str, limits: Limits = FIT, unit: str = "", **axis_options: Any) -> Axis:
+    """Build a linear axis; ``axis_options`` are further attributes of `Axis`."""
+    return Axis(name, unit, limits, Scale.LINEAR, **axis_options)
 
 
-def share_axis(name: str, limits: Limits = FIT, **options: Any) -> Axis:
-    """Build a linear axis of shares of 1, written in per cent; ``options`` are further attributes of `Axis`."""
-    return Axis(name, limits=limits, scale=Scale.PERCENT, **options)
+def share_axis(name: str, limits: Limits = FIT, **axis_options: Any) -> Axis:
+    """Build a linear axis of shares of 1, written in per cent; ``axis_options`` are further attributes of `Axis`."""
+    return Axis(name, limits=limits, scale=Scale.PERCENT, **axis_options)
 
 
 def names_axis(name: str, title: str = "", unit: str = "") -> Axis:
@@ -127,8 +127,8 @@ class Series:
         x: Along the horizontal axis, shape (k,).
         y: Along the vertical axis, shape (k,).
         style: What it stands for; its colour follows from that.
-        low: Lower ends of whiskers, shape (k,); None for no whiskers.
-        high: Upper ends of whiskers, shape (k,).
+        low_ends: Lower ends of whiskers, shape (k,); None for no whiskers.
+        high_ends: Upper ends of whiskers, shape (k,).
         is_unnamed: True if the legend leaves it out.
         opacity: Less than 1 where something is to be seen through it.
     """
@@ -137,8 +137,8 @@ class Series:
     x: npt.ArrayLike
     y: npt.ArrayLike
     style: Style
-    low: npt.ArrayLike | None = None
-    high: npt.ArrayLike | None = None
+    low_ends: npt.ArrayLike | None = None
+    high_ends: npt.ArrayLike | None = None
     is_unnamed: bool = False
     opacity: float = 1.0
 
@@ -149,14 +149,14 @@ class Curve(Series):
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
-        legend: Entry of the legend that it shares with others of the same style; empty for its own.
+        legend_entry: Entry of the legend that it shares with others of the same style; empty for its own.
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
-        is_first: True if it begins the legend, wherever it lies.
-        steps: Empty for straight lines from point to point. "hv": it keeps the value of each point up to the next one.
-            "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
+        begins_legend: True if it begins the legend, wherever it lies.
+        line_shape: Empty for straight lines from point to point. "hv": it keeps the value of each point up to the next
+            one. "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
         symbol: Shape of its points; empty for a line without.
-        hover: (words, values) of one more number at the pointer.
+        hover_number: (words, values) of one more number at the pointer.
         is_shaded: True if the area between ``low`` and ``high`` is shaded, in place of whiskers.
 
     Examples:
@@ -165,13 +165,13 @@ class Curve(Series):
     """
 
     color_style: Style | None = None
-    legend: str = ""
+    legend_entry: str = ""
     dash: str = ""
     width: float | None = None
-    is_first: bool = False
-    steps: str = ""
+    begins_legend: bool = False
+    line_shape: str = ""
     symbol: str = ""
-    hover: tuple[str, npt.ArrayLike] | None = None
+    hover_number: tuple[str, npt.ArrayLike] | None = None
     is_shaded: bool = False
 
 
@@ -193,16 +193,16 @@ class Bars(Series):
     """Bars: upright, or across where the vertical axis has names.
 
     Attributes:
-        base: Where they begin.
-        gap: Share of the axis that is left free between them.
+        base_value: Where they begin.
+        gap_share: Share of the axis that is left free between them.
         is_overlaid: True if they stand behind those of other items, not beside them.
-        hover: (words, values) of further numbers at the pointer.
+        hover_numbers: (words, values) of further numbers at the pointer.
     """
 
-    base: float = 0.0
-    gap: float = 0.15
+    base_value: float = 0.0
+    gap_share: float = 0.15
     is_overlaid: bool = False
-    hover: tuple[tuple[str, npt.ArrayLike], ...] = ()
+    hover_numbers: tuple[tuple[str, npt.ArrayLike], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ class Cells:
         y: Along the vertical axis, ascending, shape (rows,).
         values: The numbers, above 0, shape (rows, columns).
         smallest_value: The number that has the lightest colour; others are said as its multiples.
-        contour: (name, multiple) of a line around the cells with less; None for none.
+        named_contour: (name, multiple) of a line around the cells with less; None for none.
     """
 
     name: str
@@ -223,7 +223,7 @@ class Cells:
     y: npt.ArrayLike
     values: FloatArray
     smallest_value: float
-    contour: tuple[str, float] | None = None
+    named_contour: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,16 +233,16 @@ class Regions:
     Attributes:
         x: Along the horizontal axis, ascending, shape (columns,).
         y: Along the vertical axis, ascending, shape (rows,).
-        values: Numbers of the regions, 0, 1 ...; NaN where there is none; shape (rows, columns).
+        region_numbers: Numbers of the regions, 0, 1 ...; NaN where there is none; shape (rows, columns).
         region_styles: (name, whose colour) of each; what follows a colon in a name stands below it.
-        hover: (words, numbers of shape (rows, columns)) of a number at the pointer.
+        hover_number: (words, numbers of shape (rows, columns)) of a number at the pointer.
     """
 
     x: npt.ArrayLike
     y: npt.ArrayLike
-    values: FloatArray
+    region_numbers: FloatArray
     region_styles: tuple[tuple[str, Style], ...]
-    hover: tuple[str, FloatArray]
+    hover_number: tuple[str, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +327,7 @@ class Level:
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
-        legend: Entry of the legend that upright ones share; empty for one of its own.
+        legend_entry: Entry of the legend that upright ones share; empty for one of its own.
     """
 
     name: str
@@ -335,7 +335,7 @@ class Level:
     is_vertical: bool = False
     style: Style = Style.ENTERED
     dash: str = "dot"
-    legend: str = ""
+    legend_entry: str = ""
 
 
 Item = Curve | Points | Bars | Cells | Regions | Hatching | Border | Mark | Band | Level
@@ -359,7 +359,7 @@ class Plot:
         height: In pixels, where that of its kind does not fit.
         lower_plot: A smaller one on the same horizontal axis, drawn beneath it, without a file. The legend names its
             levels only; a curve of the same name as one above is hidden with that.
-        lower_share: Of the height, for that.
+        lower_height_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
 
@@ -383,59 +383,64 @@ class Plot:
     is_main: bool = False
     height: int | None = None
     lower_plot: Plot | None = None
-    lower_share: float = 0.22
+    lower_height_share: float = 0.22
     note: str = ""
     handle: Handle | None = None
 
     def __post_init__(self) -> None:
-        columns = dict(self.columns)
-        for item in self.items:
-            for column in _list_columns(item):
-                columns.setdefault(column.name, column.values)
-        object.__setattr__(self, "columns", columns)
-        for name in ("x", "y"):
-            axis: Axis = getattr(self, name)
+        values_by_column_name = dict(self.columns)
+        for column in (column for item in self.items for column in _list_columns(item)):
+            values_by_column_name.setdefault(column.name, column.values)
+        object.__setattr__(self, "columns", values_by_column_name)
+        for axis_name in ("x", "y"):
+            axis: Axis = getattr(self, axis_name)
             if axis.limits == FIT and axis.scale is not Scale.NAMES:
-                values = self._values_on(name)
+                drawn_values = self._values_on(axis_name)
                 is_log = axis.scale is Scale.LOG
-                limits = fit_limits(values) if is_log else linear_limits(values, axis.scale is Scale.PERCENT)
-                object.__setattr__(self, name, replace(axis, limits=limits))
+                limits = (
+                    fit_limits(drawn_values)
+                    if is_log
+                    else linear_limits(drawn_values, axis.scale is Scale.PERCENT)
+                )
+                object.__setattr__(self, axis_name, replace(axis, limits=limits))
 
-    def _values_on(self, axis: str) -> FloatArray:
-        """Return all that is drawn along the axis ``"x"`` or ``"y"``, as one vector of numbers."""
-        attribute_names = ("x",) if axis == "x" else ("y", "low", "high", "base")
-        values: list[npt.ArrayLike] = []
+    def _values_on(self, axis_name: str) -> FloatArray:
+        """Return all numbers that are drawn along the axis ``"x"`` or ``"y"``, as one vector; bands do not count."""
+        attribute_names = ("x",) if axis_name == "x" else ("y", "low_ends", "high_ends", "base_value")
+        drawn_values: list[npt.ArrayLike | None] = [()]
         for item in self.items:
             if isinstance(item, Level):
-                values += [item.value] if item.is_vertical == (axis == "x") else []
+                drawn_values += [item.value] if item.is_vertical == (axis_name == "x") else []
             elif not isinstance(item, Band):
-                entries = (getattr(item, name, None) for name in attribute_names)
-                values += [entry for entry in entries if entry is not None]
+                drawn_values += [getattr(item, name, None) for name in attribute_names]
         return np.concatenate(
-            [np.ravel(np.asarray(value, dtype=np.float64)) for value in values] or [np.zeros(0)]
+            [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
         )
 
     def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
-        """Return the same plot with other limits of its axes."""
-        x_axis = self.x if x is None else replace(self.x, limits=x)
-        return replace(self, x=x_axis, y=self.y if y is None else replace(self.y, limits=y))
+        """Return the plot with other limits of its axes; None keeps those of an axis."""
+        x_axis, y_axis = (
+            replace(self.x, limits=x or self.x.limits),
+            replace(self.y, limits=y or self.y.limits),
+        )
+        return replace(self, x=x_axis, y=y_axis)
 
-    def with_selected_bound(self, selection: float | Mapping[str, float], curve_name: str = "") -> Plot:
-        """Return the figure with a bound that was selected privately: its mark, and the handle on it.
+    def with_selected_bound(self, selected_bound: float | Mapping[str, float], curve_name: str = "") -> Plot:
+        """Return the plot with the mark of a privately selected bound in place of `IN_USE`, and with the handle there.
+
+        The handle stays where it is if the plot marks a bound of the user's own. A plot without the curve that the
+        bound stands on is returned as it is.
 
         Args:
-            selection: The bound, or both bounds of a pair by their columns.
+            selected_bound: The bound, or both bounds of a pair by their columns.
             curve_name: Name of the curve that the bound stands on, where no handle says that.
         """
-        handle, bounds_by_column = self.handle, selection if isinstance(selection, Mapping) else {}
-        second_bound = None if handle is None else handle.second
-        if (
-            handle is not None
-            and second_bound is not None
-            and any(isinstance(item, Cells) for item in self.items)
-        ):
+        handle, bounds_by_column = self.handle, selected_bound if isinstance(selected_bound, Mapping) else {}
+        second_bound = None if handle is None else handle.second_bound
+        if handle and second_bound and any(isinstance(item, Cells) for item in self.items):
             x, y = (
-                bounds_by_column[self._name_column(values)] for values in (handle.bounds, second_bound.values)
+                bounds_by_column[self._name_column(bound_values)]
+                for bound_values in (handle.bounds, second_bound.bounds)
             )
         else:
             curves = [item for item in self.items if isinstance(item, Curve)]
@@ -445,24 +450,24 @@ class Plot:
             bounds, errors = np.asarray(curves[0].x), np.asarray(curves[0].y)
             x = (
                 bounds_by_column[self._name_column(curves[0].x)]
-                if isinstance(selection, Mapping)
-                else selection
+                if isinstance(selected_bound, Mapping)
+                else selected_bound
             )
             y = float(np.interp(x, bounds, errors))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second_bound is not None:
                 second_bound = replace(
-                    second_bound, initial_value=bounds_by_column[self._name_column(second_bound.values)]
+                    second_bound, initial_value=bounds_by_column[self._name_column(second_bound.bounds)]
                 )
-            handle = replace(handle, initial_value=x, second=second_bound)
+            handle = replace(handle, initial_value=x, second_bound=second_bound)
         return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
 
     def _name_column(self, values: npt.ArrayLike) -> str:
-        """Return the name under which values stand in the file."""
+        """Return the name of the column of the plot's file that holds these very values."""
         if isinstance(values, Column):
             return values.name
-        return next(name for name, column in self.columns.items() if column is values)
+        return next(name for name, column_values in self.columns.items() if column_values is values)
 
     @property
     def hidden_marks(self) -> tuple[Mark, ...]:
@@ -472,13 +477,13 @@ class Plot:
 
 
 def _list_columns(item: Item) -> list[Column]:
-    """List the columns that an item draws, in the order of its attributes."""
+    """List the `Column` objects among the attributes of an item, also those inside tuples, in order."""
     columns: list[Column] = []
-    entries = [getattr(item, attribute.name) for attribute in fields(item)]
-    while entries:
-        entry = entries.pop(0)
-        if isinstance(entry, Column):
-            columns.append(entry)
-        elif isinstance(entry, tuple):
-            entries = [*entry, *entries]
+    attribute_values = [getattr(item, f.name) for f in fields(item)]
+    while attribute_values:
+        attribute_value = attribute_values.pop(0)
+        if isinstance(attribute_value, Column):
+            columns.append(attribute_value)
+        elif isinstance(attribute_value, tuple):
+            attribute_values = [*attribute_value, *attribute_values]
     return columns

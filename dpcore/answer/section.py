@@ -38,10 +38,10 @@ class Note(Element):
 
 @dataclass(frozen=True)
 class Label(Element):
-    """The label of the numbers above, after some text, Markdown; the answer's own label if None is given."""
+    """The disclosure label of the numbers above it, with a Markdown text before; the answer's own label if None."""
 
     disclosure: Provenance | None = None
-    after: str = ""
+    preceding_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Figures(Element):
 
     Attributes:
         plots: The plots.
-        controls: Axes whose ends a person can set: "x", "y" or "xy".
-        main_axes: Axes that have the ends of the page's main figure.
+        controlled_axes: Axes whose ends a person can set: "x", "y" or "xy".
+        axes_with_main_limits: Axes that have the ends of the page's main figure.
         has_titles: True if each plot stands below its title.
     """
 
     plots: tuple[Plot, ...]
-    controls: str = ""
-    main_axes: str = ""
+    controlled_axes: str = ""
+    axes_with_main_limits: str = ""
     has_titles: bool = False
 
 
@@ -73,19 +73,19 @@ class Table(Element):
     """A table.
 
     Attributes:
-        columns: Column name to values, or a list of rows.
+        columns_or_rows: Column name to values, or a list of rows.
         alt: What it shows, for a screen reader.
-        formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
-        titles: Head of a column, by its name, if that is another one.
+        formats_by_column: How the numbers of a column are written, by its name; or that, and a help text at its head.
+        titles_by_column: Head of a column, by its name, if that is another one.
         is_plain: True for a short table of texts with formulae.
         shows_all_rows: True if it is drawn in full, however many rows it has.
         key: Unique on the page; empty for none.
     """
 
-    columns: Any
+    columns_or_rows: Any
     alt: str
-    formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
-    titles: Mapping[str, str] = field(default_factory=dict)
+    formats_by_column: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
+    titles_by_column: Mapping[str, str] = field(default_factory=dict)
     is_plain: bool = False
     shows_all_rows: bool = False
     key: str = ""
@@ -105,14 +105,14 @@ class File(Element):
     Attributes:
         label: Text of its button.
         name: Its name.
-        content: Its columns, for a CSV file; or a function that makes it.
+        columns_or_writer: Its columns, for a CSV file; or a function that makes it.
         disclosure: Of the data behind it; that of the answer if None.
         help: What it is good for; empty for none.
     """
 
     label: str
     name: str
-    content: Mapping[str, Any] | Callable[[], str | bytes]
+    columns_or_writer: Mapping[str, Any] | Callable[[], str | bytes]
     disclosure: Provenance | None = None
     help: str = ""
 
@@ -135,10 +135,10 @@ class Link(Element):
 
 @dataclass(frozen=True)
 class Fields(Element):
-    """Fields of the question in a row, by name; with ``shares``, in columns of these widths."""
+    """Fields of the question in a row, by name; with ``width_shares``, in columns of these widths."""
 
     names: tuple[str, ...]
-    shares: tuple[int, ...] = ()
+    width_shares: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,12 +147,12 @@ class Choice(Element):
 
     key: str
     label: str
-    options: Mapping[Any, str]
+    texts_by_value: Mapping[Any, str]
 
     @property
     def first_value(self) -> Any:
         """Return the value that is chosen at first."""
-        return next(iter(self.options))
+        return next(iter(self.texts_by_value))
 
 
 @dataclass(frozen=True)
@@ -258,9 +258,9 @@ class Cached(Element):
         name = self.function.__qualname__
         if "<" in name:
             raise ValueError(f"{name} may depend on more than its arguments")
-        request = tuple(getattr(argument, "digest", argument) for argument in self.arguments)
         object.__setattr__(self, "name", f"{self.function.__module__}.{name}")
-        object.__setattr__(self, "question", request)
+        digests = tuple(getattr(argument, "digest", argument) for argument in self.arguments)
+        object.__setattr__(self, "question", digests)
 
     def compute(self) -> Any:
         """Call the function and return its result."""
@@ -281,14 +281,15 @@ class Search(Element):
         progress_text: What is said beside the progress.
         button_text: Text of the button that starts it, in a section; it starts by itself if empty.
         icon: Icon of the button.
-        fields: Fields that stand beside the button.
+        field_names: Fields that stand beside the button.
         is_main: True if the button is the main one of its page.
         idle_text: What is said while there is no result.
         outdated_text: What is said of a result for earlier settings.
         shows_outdated: True if such a result is shown nevertheless.
         describe_stop: Returns what is said of a result that was cut short; empty if it is complete.
-        of_data: False if the result depends on no data.
-        search_before: Work whose result this work begins with, as the first argument of ``work`` and ``compute_first``.
+        depends_on_data: False if the result depends on no data.
+        preceding_search: Work whose result this work begins with, as the first argument of ``work`` and
+            ``compute_first``.
         compute_first: Returns a first answer, which stands until there is a result; None if there is none. Its
             argument is None if the work before has no result yet.
         is_complete: Returns False for a result that was cut short.
@@ -298,10 +299,11 @@ class Search(Element):
             shares its results: its first argument, None at first.
         num_kept: How many complete results are kept for when they are asked for again; of work that resumes, all
             results.
-        seconds: How long a page waits for the first result of all, even if the work goes on after it.
-        later_seconds: How long it waits for later ones.
+        first_wait_seconds: How long a page waits for the first result of all, even if the work goes on after it.
+        later_wait_seconds: How long it waits for later ones.
         is_measured: True if the work says how far it is.
-        progress_text_at: What is said beside the progress while another answer stands in for the result, by its stage.
+        progress_texts_by_stage: What is said beside the progress while another answer stands in for the result, by the
+            stage of that answer.
         is_heavy: True if it must not run beside other heavy work.
         is_light: True if a moved slider starts it, so that it takes turns with the searches of others.
     """
@@ -312,7 +314,7 @@ class Search(Element):
     progress_text: str
     button_text: str = ""
     icon: str = "play_arrow"
-    fields: tuple[str, ...] = ()
+    field_names: tuple[str, ...] = ()
     is_main: bool = False
     idle_text: str = ""
     outdated_text: str = (
@@ -320,17 +322,17 @@ class Search(Element):
     )
     shows_outdated: bool = False
     describe_stop: Callable[[Any], str] = lambda result: ""
-    of_data: bool = True
-    search_before: Search | None = None
+    depends_on_data: bool = True
+    preceding_search: Search | None = None
     compute_first: Callable[..., Any] | None = None
     is_complete: Callable[[Any], bool] = lambda result: True
     settings: Any = None
     resumes: bool = False
     num_kept: int = 0
-    seconds: float = 0.4
-    later_seconds: float = 0.4
+    first_wait_seconds: float = 0.4
+    later_wait_seconds: float = 0.4
     is_measured: bool = True
-    progress_text_at: Mapping[Stage, str] = field(default_factory=dict)
+    progress_texts_by_stage: Mapping[Stage, str] = field(default_factory=dict)
     is_heavy: bool = False
     is_light: bool = False
 
@@ -377,7 +379,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     """
 
     def reply_with_first(part: Part) -> Any:
-        """Note a part and answer it with its first choice or its result; None if nothing answers it."""
+        """List a part, with the plot of a window; return its first choice or its result, None if there is neither."""
         read_parts.append(part)
         match part:
             case Choice():
@@ -394,8 +396,8 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
             case Row():
                 walk(part.parts, reply_with_first)
             case Columns():
-                for column in part.columns:
-                    walk(column, reply_with_first)
+                for column_parts in part.columns:
+                    walk(column_parts, reply_with_first)
         return None
 
     read_parts: list[Part] = []
@@ -404,23 +406,23 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
 
 
 def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
-    """Go through the parts of a section; ``reply`` answers each, and may refuse one with `InvalidInput`."""
+    """Call ``reply`` on each part; send its value, or throw its `InvalidInput`, into a generator of parts."""
     if not isinstance(parts, Generator):
         for part in parts:
             reply(part)
         return
-    step, argument = parts.send, None
+    resume, reply_or_error = parts.send, None
     with contextlib.suppress(StopIteration):
         while True:
-            part = step(argument)
+            part = resume(reply_or_error)
             try:
-                step, argument = parts.send, reply(part)
+                resume, reply_or_error = parts.send, reply(part)
             except InvalidInput as error:  # The section may go on without the reply.
-                step, argument = parts.throw, error
+                resume, reply_or_error = parts.throw, error
 
 
 def flatten(sections: Sections) -> dict[str, Section]:
-    """Return the sections by name, those within tabs among them and without the tabs."""
+    """Return all sections by name: a tab that holds sections is replaced by them."""
     sections_by_name: dict[str, Section] = {}
     for name, section in sections.items():
         sections_by_name |= flatten(section) if isinstance(section, Mapping) else {name: section}
@@ -432,13 +434,12 @@ def list_plots(answer: Any, data: Any) -> list[Plot]:
 
     A plot beside private data that is about other data is left out, as its settings may have been read off these.
     """
-    plots = {key: make() for key, make in answer.plots.items()}
+    plots_by_key = {key: make() for key, make in answer.plots.items()}
     for section in flatten(answer.sections).values():
         with contextlib.suppress(InvalidInput):  # It says why it has no plots.
             for part in read(section(answer, data)):
-                part_plots = (
-                    (part,) if isinstance(part, Plot) else part.plots if isinstance(part, Figures) else ()
-                )
-                shown_plots = [plot for plot in part_plots if plot.disclosure == answer.disclosure]
-                plots |= {plot.key: plot for plot in shown_plots if plot.key not in plots}
-    return list(plots.values())
+                plots = part.plots if isinstance(part, Figures) else (part,) if isinstance(part, Plot) else ()
+                for plot in plots:
+                    if plot.disclosure == answer.disclosure:
+                        plots_by_key.setdefault(plot.key, plot)
+    return list(plots_by_key.values())

@@ -36,34 +36,34 @@ def warn_of_leak(results_text: str, source_text: str = "them", remedy_text: str 
 
 
 def write_range(
-    low: float,
-    high: float,
-    noun: str = "",
-    name: str = "",
+    lowest_choice: float,
+    highest_choice: float,
+    unit_noun: str = "",
+    symbol: str = "",
     objective: str = "the least error",
-    others_text: str = "",
+    worse_choices_text: str = "",
     other_bound_text: str = "",
 ) -> str:
     """Write the near-optimal range of a choice, or that only one choice is near-optimal.
 
     Args:
-        low: The lower end.
-        high: The upper end.
-        noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
-        name: The symbol of the choice; empty for a bound.
+        lowest_choice: The lower end.
+        highest_choice: The upper end.
+        unit_noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
+        symbol: The symbol of the choice; empty for a bound.
         objective: The quantity that stays within 5 % of its minimum; empty if the sentence beside it says so.
-        others_text: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
+        worse_choices_text: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
         other_bound_text: The bound that stays fixed, if there are two: ``3 rows``.
     """
-    limit_percent, symbol_text = f"5{wording.PERCENT}", name and f"{name} = "
+    limit_percent, symbol_text = f"5{wording.PERCENT}", symbol and f"{symbol} = "
     limit_text = f"within {limit_percent} of {objective}" if objective else f"within {limit_percent}"
-    low_text = wording.number(low) if noun else wording.entered(low)
-    high_text = wording.counted(high, noun) if noun else wording.entered(high)
+    low_text = wording.number(lowest_choice) if unit_noun else wording.entered(lowest_choice)
+    high_text = wording.counted(highest_choice, unit_noun) if unit_noun else wording.entered(highest_choice)
     high_text += other_bound_text and f" × {other_bound_text}"
-    if low != high:
+    if lowest_choice != highest_choice:
         return f"{symbol_text}{low_text} to {high_text}, {limit_text}."
-    if others_text:
-        return f"only {symbol_text}{high_text}; {others_text} are more than {limit_percent} worse."
+    if worse_choices_text:
+        return f"only {symbol_text}{high_text}; {worse_choices_text} are more than {limit_percent} worse."
     return f"only {symbol_text}{high_text}, {limit_text}."
 
 
@@ -96,6 +96,8 @@ def compare_half_and_double(
 ) -> str:
     """Compare half and double of a bound with it: ``half (4) costs 3 % more, double (16) costs 9 % more in error.``.
 
+    A half that rounds to the bound itself is left out.
+
     Args:
         bound: The bound of the answer, above 0.
         compute_errors: Computes the errors at several bounds.
@@ -105,12 +107,9 @@ def compare_half_and_double(
     """
     half = max(bound // 2, 1) if is_integer else bound / 2.0
     best_error, half_error, double_error = compute_errors([bound, half, 2 * bound])
-    texts = [
-        f"{name} ({format_bound(other)}) costs {wording.change(error, best_error)}"
-        for name, other, error in (("half", half, half_error), ("double", 2 * bound, double_error))
-        if other != bound
-    ]
-    return f"{', '.join(texts)} in {error_name}."
+    half_text = f"half ({format_bound(half)}) costs {wording.change(half_error, best_error)}, "
+    double_text = f"double ({format_bound(2 * bound)}) costs {wording.change(double_error, best_error)}"
+    return f"{half_text if half != bound else ''}{double_text} in {error_name}."
 
 
 def describe_affected(
@@ -161,18 +160,20 @@ def show_other_solver(
         yield Note(refusal_text)
         return
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
-    texts = "Solving with both", "Compare with CVXPY", "balance"
-    search = Search(key, question, lambda tell, stop: solve(stop), *texts, is_measured=False, is_heavy=True)
-    results: tuple[Solved, ...] | None = yield search
-    if results is None:
+    search_texts = "Solving with both", "Compare with CVXPY", "balance"
+    search = Search(
+        key, question, lambda tell, stop: solve(stop), *search_texts, is_measured=False, is_heavy=True
+    )
+    solved_results: tuple[Solved, ...] | None = yield search
+    if solved_results is None:
         return
     columns = {
-        "Solver": [result.solver for result in results],
-        value_name: [result.certificate.value for result in results],
-        "No answer is below": [result.certificate.lower_bound for result in results],
-        "Seconds": [result.seconds for result in results],
-        "How it ended": [result.stop_reason for result in results],
+        "Solver": [solved.solver for solved in solved_results],
+        value_name: [result.certificate.value for result in solved_results],
+        "No answer is below": [result.certificate.lower_bound for result in solved_results],
+        "Seconds": [result.seconds for result in solved_results],
+        "How it ended": [result.stop_reason for result in solved_results],
     }
     formats = {value_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
     yield Table(columns, f"{value_name} and time of both solvers", formats)
-    yield compare_results(*results) if len(results) == 2 else "Stopped before CVXPY had begun."
+    yield compare_results(*solved_results) if len(solved_results) == 2 else "Stopped before CVXPY had begun."

@@ -336,10 +336,8 @@ def strip_padded(column: Any) -> Any:
     return is_padded.ifelse(query.strip_text(unquoted), column)
 
 
-_TIME_KINDS_BY_TYPE = {
-    **dict.fromkeys(("interval", "month_day_nano_interval", "duration"), "durations"),
-    **{"date": "dates", "time": "times of day", "timestamp": "points in time"},
-}
+_TIME_KINDS_BY_TYPE = dict.fromkeys(("interval", "month_day_nano_interval", "duration"), "durations")
+_TIME_KINDS_BY_TYPE |= {"date": "dates", "time": "times of day", "timestamp": "points in time"}
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
 
 

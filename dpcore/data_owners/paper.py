@@ -185,9 +185,9 @@ TABLE_1_FIGURE = PaperFigure(
 FIGURE_1 = replace(
     TABLE_1_FIGURE,
     key="huang-figure-1",
-    item="Figure 1",
+    item_name="Figure 1",
     title=f"accuracy over ε, {FIGURE_OWNERS} owners",
-    setting=SETTING,
+    setting_text=SETTING,
     x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
     values=EPSILONS,
     lines=tuple(
@@ -200,9 +200,9 @@ FIGURE_1 = replace(
 TABLE_4_FIGURE = replace(
     TABLE_1_FIGURE,
     key="huang-table-4",
-    item="Table 4",
+    item_name="Table 4",
     title="accuracy over the records of one user, who is protected",
-    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
+    setting_text=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
     values=RECORDS_PER_USER,
     lines=tuple(

@@ -224,7 +224,8 @@ def _derive(figure: PaperFigure, item: str, title: str, difference_note: str, **
     figure_key = f"krichene-{item.lower().replace(' ', '-')}"
     return replace(
         figure,
-        **{"key": figure_key, "item": item, "title": title, "difference_note": difference_note} | changes,
+        **{"key": figure_key, "item_name": item, "title": title, "difference_note": difference_note}
+        | changes,
     )
 
 
@@ -250,7 +251,7 @@ ERROR_OVER_EXPONENT = _derive(
     "Figure 3",
     "error of a recommender over the exponent μ",
     "In the paper 1/4 to 1/2 is best and 1 clearly worse; here small μ are best, on MovieLens 1M 1/8 or 1/4.",
-    setting=f"ε = 1, 5 and 20. {RATINGS_SETTING}",
+    setting_text=f"ε = 1, 5 and 20. {RATINGS_SETTING}",
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     values=EXPONENTS,
     lines=EXPONENT_LINES,
@@ -261,8 +262,8 @@ ERROR_OVER_FIFTHS = _derive(
     "Figure 4",
     "error by popularity of the item",
     "In the paper, and on MovieLens 1M, larger μ are better on the two rarest fifths. Here 1/4 beats 1/2 there.",
-    setting=f"ε = 1. {RATINGS_SETTING}",
-    tab="Rare and popular items",
+    setting_text=f"ε = 1. {RATINGS_SETTING}",
+    tab_name="Rare and popular items",
     x=linear_axis("fifth of the items", (0.8, BUCKETS + 0.2), named_ticks=FIFTH_TICKS),
     values=FIFTHS,
     lines=FIFTH_LINES,
@@ -274,8 +275,8 @@ RECALL_OVER_EPSILON = _derive(
     "recall of a recommender over ε, implicit feedback",
     "In the paper, with 17 times as many users, adaptive weights are best at every ε; here from ε = 5 on. At ε = 1 no "
     "scheme beats what is popular by noisy counts, a baseline that the paper lacks.",
-    setting=MOVIES_SETTING,
-    tab="Implicit feedback",
+    setting_text=MOVIES_SETTING,
+    tab_name="Implicit feedback",
     y=RECALL,
     lines=(UNIFORM, TAIL, ADAPTIVE, POPULAR, NO_PRIVACY),
     run_once=MOVIE_RUNS.run_over_epsilon,
@@ -285,8 +286,8 @@ NEAREST_OVERLAP = _derive(
     "Figure 11",
     "nearest items in common with the model without privacy",
     "As in the paper, adaptive weights share more than tail sampling; at ε = 1 both share what chance gives.",
-    setting=f"By the cosine of item vectors. {MOVIES_SETTING}",
-    tab="Nearest items",
+    setting_text=f"By the cosine of item vectors. {MOVIES_SETTING}",
+    tab_name="Nearest items",
     y=share_axis("of the 20 nearest, in common", (0.0, 0.5)),
     lines=NEAREST_LINES,
     run_once=MOVIE_RUNS.run_overlap,
@@ -300,7 +301,7 @@ FIGURES = (
         "Figure 9",
         "what adaptive weights gain over tail sampling, by popularity",
         "The paper gains a fifth at ε = 1, ours less than a hundredth; smaller ridges do not help. Why is open.",
-        setting=f"μ = 1/4. The paper's numbers (D.2, ε = 1) are the least over its μ. {RATINGS_SETTING}",
+        setting_text=f"μ = 1/4. The paper's numbers (D.2, ε = 1) are the least over its μ. {RATINGS_SETTING}",
         y=share_axis("error below tail sampling's", (-0.02, 0.26)),
         lines=GAIN_LINES,
         run_once=RATING_RUNS.run_gain,
@@ -312,8 +313,8 @@ FIGURES = (
         "recall by popularity of the item, implicit feedback",
         "As in the paper, larger μ are better on the rare fifths and worse on the most popular one.",
         key="krichene-figure-4-recall",
-        setting=f"ε = 5, as ε = 1 teaches nothing of rare items. k falls from 100 to 20. {MOVIES_SETTING}",
-        tab="Implicit feedback",
+        setting_text=f"ε = 5, as ε = 1 teaches nothing of rare items. k falls from 100 to 20. {MOVIES_SETTING}",
+        tab_name="Implicit feedback",
         y=replace(RECALL, name="recall at k"),
         run_once=functools.partial(MOVIE_RUNS.run_over_fifths, epsilon=5.0),
     ),
@@ -323,7 +324,7 @@ FIGURES = (
         "recall over ε, a catalogue of songs",
         "In the paper, with 57 times as many users, adaptive weights are best at every ε; here at ε = 5 and 10. At "
         "ε = 1 what is popular by noisy counts is best, a baseline that the paper lacks.",
-        setting=SONGS_SETTING,
+        setting_text=SONGS_SETTING,
         run_once=SONG_RUNS.run_over_epsilon,
     ),
     _derive(
@@ -331,8 +332,8 @@ FIGURES = (
         "Figure 10",
         "recall over the exponent μ, implicit feedback",
         "In the paper μ = 1/4 is best; here at ε = 20 only. At ε = 1 and 5 smaller μ are better.",
-        setting=f"ε = 1, 5 and 20. {MOVIES_SETTING}",
-        tab="Implicit feedback",
+        setting_text=f"ε = 1, 5 and 20. {MOVIES_SETTING}",
+        tab_name="Implicit feedback",
         y=RECALL,
         run_once=MOVIE_RUNS.run_over_exponent,
     ),
@@ -343,7 +344,7 @@ FIGURES = (
         "how alike the six nearest items are",
         "In the paper tail sampling finds fewer films of the same kind than adaptive weights or no privacy, above all "
         "for rare films. So it is here at ε = 20; at ε = 1 nothing is learned.",
-        setting="Mean cosine of the planted traits of an item and its six nearest; the paper lists films. "
+        setting_text="Mean cosine of the planted traits of an item and its six nearest; the paper lists films. "
         f"{MOVIES_SETTING}",
         y=linear_axis("likeness of planted traits"),
         lines=(replace(NO_PRIVACY, name="Without privacy"), *NEAREST_LINES),

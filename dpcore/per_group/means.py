@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -78,35 +77,34 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
         max_groups: L0, whole, at least 1.
         max_rows: L-infinity, rows per user and group, whole, at least 1.
     """
-    pairs, sizes = problem.pairs, problem.pairs.groups_per_user
+    pairs = problem.pairs
     assert pairs.sums is not None
     assert pairs.sums_of_squares is not None
-    keep_probability = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
-    # p (1 - p) of a Bernoulli variable, without taking a number near 1 from 1.
-    mixed = keep_probability * np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
-    rows = pairs.rows.astype(np.float64)
-    centred = pairs.sums - problem.range_middle * rows
-    kept_rows = np.minimum(rows, max_rows)
-    share = kept_rows / rows
+    p, q = pairs.compute_sample_probabilities(max_groups)
+    pq = p * q
+    pair_rows = pairs.rows.astype(np.float64)
+    centred_sums = pairs.sums - problem.range_middle * pair_rows
+    kept_rows = np.minimum(pair_rows, max_rows)
+    kept_shares = kept_rows / pair_rows
     # Rows drawn without replacement: variance k (1 - k / rows) S^2, S^2 with divisor rows - 1 (Cochran 1977, theorem
     # 2.2).
-    squares = pairs.sums_of_squares - pairs.sums**2 / rows
-    row_variance = kept_rows * (1.0 - share) * np.maximum(squares, 0.0) / np.maximum(rows - 1.0, 1.0)
-    sum_noise, rows_noise = problem.parameters.mean_noise(max_groups, max_rows)
-    kept_sums = share * centred
+    squares = pairs.sums_of_squares - pairs.sums**2 / pair_rows
+    row_variances = np.maximum(squares, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
+    drawn_variances = kept_rows * (1.0 - kept_shares) * row_variances
+    sum_deviation, rows_deviation = problem.parameters.mean_noise(max_groups, max_rows)
+    kept_sums = kept_shares * centred_sums
     # The third cumulant of a Bernoulli variable.
-    skewed = mixed * (1.0 - 2.0 * keep_probability)
-    mixed_squares = mixed * row_variance + skewed * kept_sums**2
-    thirds = (skewed * kept_rows**2, skewed * kept_sums * kept_rows, mixed_squares)
+    k3 = pq * (1.0 - 2.0 * p)
+    products = k3 * kept_rows**2, k3 * kept_sums * kept_rows, pq * drawn_variances + k3 * kept_sums**2
     return MeanMoments(
-        mean_sums=problem.sum_by_group(keep_probability * kept_sums),
-        mean_rows=problem.sum_by_group(keep_probability * kept_rows),
-        sum_variances=problem.sum_by_group(mixed * kept_sums**2 + keep_probability * row_variance),
-        rows_variances=problem.sum_by_group(mixed * kept_rows**2),
-        covariances=problem.sum_by_group(mixed * kept_sums * kept_rows),
-        third_cumulants=np.array([problem.sum_by_group(kept_rows * cumulant) for cumulant in thirds]),
-        sum_noise_deviation=sum_noise,
-        rows_noise_deviation=rows_noise,
+        mean_sums=problem.sum_by_group(p * kept_sums),
+        mean_rows=problem.sum_by_group(p * kept_rows),
+        sum_variances=problem.sum_by_group(pq * kept_sums**2 + p * drawn_variances),
+        rows_variances=problem.sum_by_group(pq * kept_rows**2),
+        covariances=problem.sum_by_group(pq * kept_sums * kept_rows),
+        third_cumulants=np.array([problem.sum_by_group(kept_rows * product) for product in products]),
+        sum_noise_deviation=sum_deviation,
+        rows_noise_deviation=rows_deviation,
     )
 
 
@@ -114,28 +112,28 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     """Return the mean squared error of every group's mean, shape (num_entries,); undefined for groups without rows."""
     m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
-    half_range, truth = (upper - lower) / 2.0, problem.centred_means
-    is_gaussian = problem.parameters.noise.kind is NoiseKind.GAUSSIAN
+    half_range, true_means = (upper - lower) / 2.0, problem.centred_means
     is_split = problem.parameters.splits_means
-    errors = np.zeros(truth.size)
-    for rows, sums, variance, weight in _conditional_sums(m):
-        if is_gaussian:
+    mean_squares = np.zeros(true_means.size)
+    for rows, sums, sum_variances, weights in _condition_sums(m):
+        if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
+            variances = sum_variances + m.sum_noise_deviation**2
             squares = compute_normal_squares(
-                sums, rows, variance + m.sum_noise_deviation**2, m.rows_noise_deviation, half_range, truth
+                sums, rows, variances, m.rows_noise_deviation, half_range, true_means
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
-            scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            deviation, squares = np.sqrt(variance), np.zeros(truth.size)
-            for step, share in NORMAL_NODES if deviation.any() else ONE_NODE:
-                squares += share * compute_laplace_squares(
-                    sums + step * deviation, rows, scale, half_range, truth, is_split=is_split
+            noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
+            sum_deviations, squares = np.sqrt(sum_variances), np.zeros(true_means.size)
+            for node, node_weight in NORMAL_NODES if sum_deviations.any() else ONE_NODE:
+                squares += node_weight * compute_laplace_squares(
+                    sums + node * sum_deviations, rows, noise_scale, half_range, true_means, is_split=is_split
                 )
-        errors += weight * squares
-    return errors
+        mean_squares += weights * squares
+    return mean_squares
 
 
-def _conditional_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
     """Yield quadrature points over the random choice: rows, mean and variance of the sum given these, and weights.
 
     The points for the rows are their mean and the roots z of z^2 - skew z - 3, in standard deviations from it. They
@@ -145,18 +143,20 @@ def _conditional_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, 
     if not m.sum_variances.any() and not m.rows_variances.any():
         yield m.mean_rows, m.mean_sums, np.zeros_like(m.mean_sums), np.ones_like(m.mean_sums)
         return
-    spread = np.sqrt(m.rows_variances)
-    unit = np.where(spread > 0.0, spread, 1.0)
-    skew, mixed = m.third_cumulants[0] / unit**3, m.third_cumulants[1] / unit**2
-    slope = m.covariances / unit
-    bend = (mixed - slope * skew) / 2.0
-    sum_variance = np.maximum(m.sum_variances - slope**2 - 2.0 * bend**2, 0.0)
-    tilt = m.third_cumulants[2] / unit - 2.0 * slope * mixed + slope**2 * skew
-    yield m.mean_rows, m.mean_sums - bend, sum_variance, np.full_like(sum_variance, 2.0 / 3.0)
-    root = np.sqrt(3.0 + skew**2 / 4.0)
-    for z in (skew / 2.0 - root, skew / 2.0 + root):
-        mean, variance = m.mean_sums + slope * z + 2.0 * bend, np.maximum(sum_variance + tilt * z, 0.0)
-        yield m.mean_rows + spread * z, mean, variance, 0.5 / (root * np.abs(z))
+    rows_deviations = np.sqrt(m.rows_variances)
+    divisors = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
+    # In standard deviations of the rows: the sum's mean given z is its mean + b z + c (z^2 - skew z - 1), its variance
+    # v + d z.
+    k3 = m.third_cumulants / divisors
+    skewness, k, b = k3[0] / divisors**2, k3[1] / divisors, m.covariances / divisors
+    c = (k - b * skewness) / 2.0
+    v = np.maximum(m.sum_variances - b**2 - 2.0 * c**2, 0.0)
+    d = k3[2] - 2.0 * b * k + b**2 * skewness
+    yield m.mean_rows, m.mean_sums - c, v, np.full_like(v, 2.0 / 3.0)
+    root = np.sqrt(3.0 + skewness**2 / 4.0)
+    for z in (skewness / 2.0 - root, skewness / 2.0 + root):
+        sum_means, sum_variances = m.mean_sums + b * z + 2.0 * c, np.maximum(v + d * z, 0.0)
+        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (root * np.abs(z))
 
 
 def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
@@ -167,8 +167,8 @@ def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int)
 def compute_errors_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     """Return the error of every group if the mean of all rows is published for it, without noise."""
     assert problem.pairs.sums is not None
-    overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.range_middle
-    return np.abs(problem.centred_means - overall)
+    overall_mean = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.range_middle
+    return np.abs(problem.centred_means - overall_mean)
 
 
 def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
@@ -201,28 +201,30 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     """
     max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     errors_by_pair, is_settled = search_pairs(
-        lambda groups, rows: compute_mean_error(problem, groups, rows),
-        max_bounds,
-        GRID_POINTS,
-        2.0,
-        should_stop,
+        functools.partial(compute_mean_error, problem), max_bounds, GRID_POINTS, 2.0, should_stop
     )
-    best = min(errors_by_pair, key=errors_by_pair.__getitem__)
-    error, is_release_best = min((problem.error_of_nothing, False), (errors_by_pair[best], True))
+    best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
+    error, is_release_best = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None
     if len(errors_by_pair) == max_bounds[0] * max_bounds[1]:
         approximation = APPROXIMATE if max(max_bounds) > 1 else ""
         certificate = Certificate(error, error, "every pair was tried", approximation)
         stop_reason = f"All {len(errors_by_pair):,} pairs were tried."
-        opening = "Publishing the middle of the range is best."
+        nothing_text = "Publishing the middle of the range is best."
     else:
-        pairs = wording.counted(len(errors_by_pair), "pair")
-        stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs} tried, without a proof."
-        opening = "No pair tried is better than publishing the middle of the range."
+        pairs_text = wording.counted(len(errors_by_pair), "pair")
+        stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs_text} tried, without a proof."
+        nothing_text = "No pair tried is better than publishing the middle of the range."
     if not is_release_best:
-        best, stop_reason = (0, 0), f"{opening} {stop_reason}"
+        best_bounds, stop_reason = (0, 0), f"{nothing_text} {stop_reason}"
     return PairChoice(
-        best[0], float(best[1]), error, certificate, len(errors_by_pair), stop_reason, is_settled
+        best_bounds[0],
+        float(best_bounds[1]),
+        error,
+        certificate,
+        len(errors_by_pair),
+        stop_reason,
+        is_settled,
     )
 
 
@@ -273,40 +275,40 @@ def compute_laplace_squares(
         true_means: True mean minus the middle of the range, shape (n,).
         is_split: True if sum and rows have independent noise; that of the rows then has the scale b / h.
     """
-    unit = scale / half_range if is_split else scale / (2.0 * half_range)
-    x, n, mean = sums / (half_range * unit), rows / unit, true_means / half_range
-    blocks = [
-        _integrate_laplace(x[i, None], n[i, None], mean[i, None], MIN_ROWS / unit, is_split)
-        for i in _list_blocks(sums.size)
-    ]
-    return np.concatenate(blocks) * half_range**2
+    g = scale / half_range if is_split else scale / (2.0 * half_range)
+    return half_range**2 * _integrate_in_blocks(
+        lambda x, n, means: _integrate_laplace(x, n, means, MIN_ROWS / g, is_split),
+        sums / (half_range * g),
+        rows / g,
+        true_means / half_range,
+    )
 
 
 def _integrate_laplace(
     x: FloatArray, n: FloatArray, true_means: FloatArray, min_rows: float, is_split: bool
 ) -> FloatArray:
     """Return the mean squared error in scaled units: sums over h g, rows over g, means over h, shape (n, 1) each."""
-    tail_nodes, by_tail = _laguerre_rule()
-    share, by_share = _legendre_rule()
-    turn = min_rows - n  # The noise at which N is least.
-    low, high, length = np.minimum(turn, 0.0), np.maximum(turn, 0.0), np.minimum(np.abs(turn), MAX_SCALES)
-    bend = np.clip((n - np.abs(x)) / (1.0 if is_split else 2.0), 0.0, length)
-    rest, sign = length - bend, np.sign(turn)
-    noise = np.hstack(
-        (low - tail_nodes, high + tail_nodes, sign * bend * share, sign * (bend + rest * share))
-    )
-    tail_weights = np.hstack((np.exp(low) * by_tail, np.exp(-high) * by_tail))
-    panel_weights = np.hstack((bend * np.exp(-bend * share), rest * np.exp(-bend - rest * share)))
-    weight = np.hstack((tail_weights, panel_weights * np.tile(by_share, 2)))
-    size = np.zeros_like(noise) if is_split else np.abs(noise)
-    divisor = np.maximum(n + noise, min_rows)
+    # Nodes u and v, with their weights; t0 is the noise at which N is least. From 0 to t0 there are two panels, of
+    # lengths b and c: the clamp leaves the uniform part between them. At the nodes N has the noise t.
+    (u, wu), (v, wv) = _build_laguerre_rule(), _build_legendre_rule()
+    t0 = min_rows - n
+    lo, hi, c = np.minimum(t0, 0.0), np.maximum(t0, 0.0), np.minimum(np.abs(t0), MAX_SCALES)
+    b = np.clip((n - np.abs(x)) / (1.0 if is_split else 2.0), 0.0, c)
+    c, s = c - b, np.sign(t0)
+    t = np.hstack((lo - u, hi + u, s * b * v, s * (b + c * v)))
+    panel_weights = np.hstack((b * np.exp(-b * v), c * np.exp(-b - c * v))) * np.tile(wv, 2)
+    node_weights = np.hstack((np.exp(lo) * wu, np.exp(-hi) * wu, panel_weights))
+    noise_sizes = np.zeros_like(t) if is_split else np.abs(t)
+    divisors = np.maximum(n + t, min_rows)
     # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this shift.
-    shift = x - true_means * divisor
-    up, up_square = _integrate_tails(divisor - x, size)
-    down, down_square = _integrate_tails(divisor + x, size)
-    square = (up_square + down_square + 2.0 * shift * (up - down) + shift * shift) / (divisor * divisor)
+    shifts = x - true_means * divisors
+    e1, e2 = _integrate_tails(divisors - x, noise_sizes)
+    f1, f2 = _integrate_tails(divisors + x, noise_sizes)
+    squares = (e2 + f2 + 2.0 * shifts * (e1 - f1) + shifts**2) / divisors**2
     # The density of T is (|T| + 1) exp(-|T|) / 4, or exp(-|T|) / 2; the exponential is part of the weights.
-    return np.asarray(np.einsum("ij,ij->i", square, weight * (0.5 if is_split else (size + 1.0) / 4.0)))
+    return np.asarray(
+        np.einsum("ij,ij->i", squares, node_weights * (0.5 if is_split else (noise_sizes + 1.0) / 4.0))
+    )
 
 
 def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -315,15 +317,15 @@ def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatAr
     E clamp(D; -a, b) is the first at b minus that at a; E clamp^2 is the sum of the second at both, also for negative a
     or b.
     """
-    far = np.abs(ends)
-    inside = np.minimum(far, noise_sizes)
-    beyond = far - inside
-    density = 1.0 / (noise_sizes + 1.0)
-    passed = -np.expm1(-beyond)
-    once = inside / 2.0 - inside**2 * density / 4.0 + density * passed / 2.0
-    twice = inside**2 / 2.0 - inside**3 * density / 3.0 + passed - density * beyond * (1.0 - passed)
-    negative = ends < 0.0
-    return np.where(negative, once - far, once), np.where(negative, far * far - twice, twice)
+    y = np.abs(ends)
+    # The density of D is f up to u = min(y, |T|), and falls exponentially over the rest, r.
+    u = np.minimum(y, noise_sizes)
+    r, f = y - u, 1.0 / (noise_sizes + 1.0)
+    passed_shares = -np.expm1(-r)
+    e1 = u / 2.0 - u**2 * f / 4.0 + f * passed_shares / 2.0
+    e2 = u**2 / 2.0 - u**3 * f / 3.0 + passed_shares - f * r * (1.0 - passed_shares)
+    is_negative = ends < 0.0
+    return np.where(is_negative, e1 - y, e1), np.where(is_negative, y * y - e2, e2)
 
 
 def compute_normal_squares(
@@ -344,18 +346,15 @@ def compute_normal_squares(
         half_range: Half of the range.
         true_means: True mean minus the middle of the range, shape (n,).
     """
-    blocks = [
-        _integrate_normal(
-            sums[i, None],
-            rows[i, None],
-            sum_variances[i, None],
-            true_means[i, None],
-            rows_noise_deviation,
-            half_range,
-        )
-        for i in _list_blocks(sums.size)
-    ]
-    return np.concatenate(blocks)
+    return _integrate_in_blocks(
+        functools.partial(
+            _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
+        ),
+        sums,
+        rows,
+        sum_variances,
+        true_means,
+    )
 
 
 def _integrate_normal(
@@ -369,51 +368,61 @@ def _integrate_normal(
     """Return the mean squared error by a Gauss-Legendre rule over the noise of the rows; arguments of shape (n, 1)."""
     from scipy.special import ndtr
 
-    share, by_share = _legendre_rule()
-    end = MAX_SCALES / 4.0
+    v, wv = _build_legendre_rule()
+    max_node = MAX_SCALES / 4.0
     # From -9 to 9 standard deviations of the rows, split where N reaches its minimum and in the middle of the longer
     # part.
-    turn = np.clip((MIN_ROWS - rows) / rows_noise_deviation, -end, end)
-    split = np.where(turn > 0.0, (turn - end) / 2.0, (turn + end) / 2.0)
-    first_edge, second_edge = np.minimum(turn, split), np.maximum(turn, split)
-    edges = [np.full_like(turn, -end), first_edge, second_edge, np.full_like(turn, end)]
-    nodes = np.concatenate([a + (b - a) * share for a, b in pairwise(edges)], axis=1)
-    weights = np.concatenate([(b - a) * by_share for a, b in pairwise(edges)], axis=1)
-    weights *= np.exp(-0.5 * nodes**2) / math.sqrt(2.0 * math.pi)
-    divisor = np.maximum(rows + rows_noise_deviation * nodes, MIN_ROWS)
-    mean, deviation = sums / divisor, np.sqrt(sum_variances) / divisor
-    # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
-    low, high = (np.clip(end / deviation, -1e2, 1e2) for end in (-half_range - mean, half_range - mean))
-    share_below, share_above = ndtr(low), ndtr(-high)
-    inside = np.maximum(1.0 - share_below - share_above, 0.0)
-    at_low, at_high = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (low, high))
-    # E (clamp - truth)^2: the parts above, below and inside the range.
-    shift = mean - true_means
-    square = (
-        (half_range - true_means) ** 2 * share_above
-        + (half_range + true_means) ** 2 * share_below
-        + (shift**2 + deviation**2) * inside
-        - 2.0 * shift * deviation * (at_high - at_low)
-        - deviation**2 * (high * at_high - low * at_low)
+    z0 = np.clip((MIN_ROWS - rows) / rows_noise_deviation, -max_node, max_node)
+    z1 = np.where(z0 > 0.0, (z0 - max_node) / 2.0, (z0 + max_node) / 2.0)
+    edges = np.hstack(
+        (np.full_like(z0, -max_node), np.minimum(z0, z1), np.maximum(z0, z1), np.full_like(z0, max_node))
     )
-    return np.asarray(np.einsum("ij,ij->i", np.maximum(square, 0.0), weights))
+    lengths = np.diff(edges)[..., None]
+    z = (edges[:, :-1, None] + lengths * v).reshape(z0.size, -1)
+    node_weights = (lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+    divisors = np.maximum(rows + rows_noise_deviation * z, MIN_ROWS)
+    means, deviations = sums / divisors, np.sqrt(sum_variances) / divisors
+    # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
+    lo, hi = (np.clip(x / deviations, -1e2, 1e2) for x in (-half_range - means, half_range - means))
+    shares_below, shares_above = ndtr(lo), ndtr(-hi)
+    f0, f1 = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (lo, hi))
+    # E (clamp - truth)^2: the parts above, below and inside the range.
+    shifts = means - true_means
+    squares = (
+        (half_range - true_means) ** 2 * shares_above
+        + (half_range + true_means) ** 2 * shares_below
+        + (shifts**2 + deviations**2) * np.maximum(1.0 - shares_below - shares_above, 0.0)
+        - 2.0 * shifts * deviations * (f1 - f0)
+        - deviations**2 * (hi * f1 - lo * f0)
+    )
+    return np.asarray(np.einsum("ij,ij->i", np.maximum(squares, 0.0), node_weights))
 
 
-def _list_blocks(num_groups: int) -> list[slice]:
-    """Return slices that divide the groups into blocks which fit the processor's cache."""
-    step = max(1, BLOCK // (4 * NODES))
-    return [slice(start, start + step) for start in range(0, num_groups, step)]
+def _integrate_in_blocks(integrate: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
+    """Return the result of ``integrate`` for all groups, in blocks of groups that fit the processor's cache.
+
+    Args:
+        integrate: Takes the arrays with a second axis of length 1; returns shape (num_groups,).
+        arrays: One entry per group, shape (num_groups,) each; at least one group.
+    """
+    num_groups = max(1, BLOCK // (4 * NODES))
+    return np.concatenate(
+        [
+            integrate(*(array[first : first + num_groups, None] for array in arrays))
+            for first in range(0, arrays[0].size, num_groups)
+        ]
+    )
 
 
 @functools.cache
-def _laguerre_rule() -> tuple[FloatArray, FloatArray]:
+def _build_laguerre_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes above 0 and weights of the Gauss-Laguerre rule; cached, as it costs as much as 30 groups."""
     nodes, weights = np.polynomial.laguerre.laggauss(NODES)
     return nodes, weights
 
 
 @functools.cache
-def _legendre_rule() -> tuple[FloatArray, FloatArray]:
+def _build_legendre_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes in [0, 1] and weights of the Gauss-Legendre rule."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     return (nodes + 1.0) / 2.0, weights / 2.0

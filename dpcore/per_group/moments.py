@@ -57,14 +57,13 @@ def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float
         max_groups: L0, groups per user, whole, at least 1.
         max_amount: L-infinity per user and group, in the statistic's unit, at least 0.
     """
-    amounts, sizes = problem.amounts, problem.pairs.groups_per_user
-    keep_probability = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
-    drop_probability = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
-    clipped = np.clip(amounts, -max_amount, max_amount)
+    amounts = problem.amounts
+    keep_probabilities, drop_probabilities = problem.pairs.compute_sample_probabilities(max_groups)
+    clipped_amounts = np.clip(amounts, -max_amount, max_amount)
     return GroupMoments(
-        clipped_amounts=problem.sum_by_group(amounts - clipped),
-        left_out_amounts=problem.sum_by_group(drop_probability * clipped),
-        sampling_variances=problem.sum_by_group(keep_probability * drop_probability * clipped**2),
+        clipped_amounts=problem.sum_by_group(amounts - clipped_amounts),
+        left_out_amounts=problem.sum_by_group(drop_probabilities * clipped_amounts),
+        sampling_variances=problem.sum_by_group(keep_probabilities * drop_probabilities * clipped_amounts**2),
         noise_variance=float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2,
     )
 
@@ -82,31 +81,31 @@ class ErrorParts:
     the left-out amount; bias^2 is divided between the two in proportion to these.
 
     Attributes:
-        clipping: From L-infinity.
-        omission: From L0, the bias.
-        sampling: From L0, the random choice of groups.
-        noise: From the noise.
+        clipping_part: From L-infinity.
+        omission_part: From L0, the bias.
+        sampling_part: From L0, the random choice of groups.
+        noise_part: From the noise.
     """
 
-    clipping: float
-    omission: float
-    sampling: float
-    noise: float
+    clipping_part: float
+    omission_part: float
+    sampling_part: float
+    noise_part: float
 
     @property
     def total(self) -> float:
         """Return the error."""
-        return self.clipping + self.omission + self.sampling + self.noise
+        return self.clipping_part + self.omission_part + self.sampling_part + self.noise_part
 
 
 def compute_error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
     """Return the parts of the problem's objective under a pair of bounds; arguments as `compute_moments`."""
     m = compute_moments(problem, max_groups, max_amount)
-    share = problem.parameters.divide_weights(m.mean_squares, problem.weights)
+    divided_weights = problem.parameters.divide_weights(m.mean_squares, problem.weights)
     lost_amounts = m.clipped_amounts + m.left_out_amounts
     return ErrorParts(
-        clipping=float(share @ (m.clipped_amounts * lost_amounts)),
-        omission=float(share @ (m.left_out_amounts * lost_amounts)),
-        sampling=float(share @ m.sampling_variances),
-        noise=float(share.sum()) * m.noise_variance,
+        clipping_part=float(divided_weights @ (m.clipped_amounts * lost_amounts)),
+        omission_part=float(divided_weights @ (m.left_out_amounts * lost_amounts)),
+        sampling_part=float(divided_weights @ m.sampling_variances),
+        noise_part=float(divided_weights.sum()) * m.noise_variance,
     )

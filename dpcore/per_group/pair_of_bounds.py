@@ -40,11 +40,11 @@ DIGITS = 3
 
 
 def round_up(amount: float) -> float:
-    """Round an amount up to few digits, as the exact amount may reveal that of one user."""
+    """Round an amount up to `DIGITS` digits, as the exact amount may reveal a user's; keep 0, negatives, infinity."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
-    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
-    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
+    last_digit = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / last_digit * (1.0 - 1e-12)) * last_digit:.12g}")
 
 
 @dataclass(frozen=True)
@@ -104,20 +104,20 @@ def best_pair(
     passes = Passes(problem.parameters, problem.weights, sorted_pairs)
     is_integer, error_of_nothing = problem.parameters.statistic.is_integer, problem.error_of_nothing
     search = _Search(passes, error_of_nothing, is_integer, ROUNDING if is_integer else tolerance)
-    has_one_amount = (
-        is_integer and passes.largest_amount == 1.0
-    )  # One pass settles it, which a guess would double.
+    # One pass settles it, which a guess would double.
+    has_one_amount = is_integer and passes.largest_amount == 1.0
     if sorted_pairs.amounts.size > MIN_SAMPLED_ENTRIES and not has_one_amount and not should_stop():
-        guess = _guess_pair(problem, sorted_pairs)
-        if guess.max_groups:
-            amount = min(guess.amount, passes.largest_amount)
-            search.add(amount, amount, (guess.max_groups, guess.max_groups))
+        guessed_minimum = _guess_pair(problem, sorted_pairs)
+        if guessed_minimum.max_groups:
+            amount = min(guessed_minimum.amount, passes.largest_amount)
+            search.add(amount, amount, (guessed_minimum.max_groups, guessed_minimum.max_groups))
     search.begin()
     while search.is_open and passes.num_passes < max_passes and not should_stop():
         search.split()
-    best, passes_text = search.best, f"{passes.num_passes:,} passes over the pairs"
+    max_groups, amount = search.best_minimum.max_groups, search.best_minimum.amount
+    passes_text = f"{passes.num_passes:,} passes over the pairs"
     # Computed from the pairs themselves, by another formula than that of the pass.
-    error = compute_pair_error(problem, best.max_groups, best.amount) if best.max_groups else error_of_nothing
+    error = compute_pair_error(problem, max_groups, amount) if max_groups else error_of_nothing
     certificate = Certificate(
         error,
         min(error, search.lower_bound),
@@ -125,37 +125,38 @@ def best_pair(
     )
     if search.is_open:
         stop_reason = f"Stopped after {passes_text}; the certificate has the gap."
-    elif not best.max_groups:
+    elif not max_groups:
         stop_reason = "Nothing useful can be released: publishing 0 is best."
     else:
-        claim = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
-        stop_reason = f"{claim}: {passes_text}."
+        claim_text = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
+        stop_reason = f"{claim_text}: {passes_text}."
     return PairChoice(
-        best.max_groups, best.amount, error, certificate, passes.num_passes, stop_reason, not search.is_open
+        max_groups, amount, error, certificate, passes.num_passes, stop_reason, not search.is_open
     )
 
 
 def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> IntervalMinimum:
-    """Return a pair near the best, from a sample of the groups; it saves time and is not part of the proof."""
-    pairs = problem.pairs
-    num_occupied = int(pairs.group_codes.max()) + 1
+    """Return a pair near the best, from a sample of the groups; it saves time and is not part of the proof.
+
+    Its L0 is 0 if the sample holds nothing, or if releasing nothing is best for the sample.
+    """
+    num_occupied = int(problem.pairs.group_codes.max()) + 1
     step = -(-2 * sorted_pairs.amounts.size // MIN_SAMPLED_ENTRIES)
     # Groups at even steps in the order of their sizes, so that small and large ones are among them.
     sampled_groups = np.sort(np.argsort(problem.totals[:num_occupied], kind="stable")[step // 2 :: step])
     if not np.any(problem.totals[sampled_groups]):
         return IntervalMinimum(math.inf, 0)
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
-    weights = np.r_[
+    sampled_weights = np.r_[
         problem.weights[sampled_groups] * (num_occupied / sampled_groups.size), problem.weights[num_occupied:]
     ]
-    passes = Passes(
-        problem.parameters, weights, sorted_pairs.select_groups(sampled_groups, pairs.num_entries)
-    )
+    sampled_pairs = sorted_pairs.select_groups(sampled_groups, problem.pairs.num_entries)
+    passes = Passes(problem.parameters, sampled_weights, sampled_pairs)
     search = _Search(passes, problem.error_of_nothing, problem.parameters.statistic.is_integer, 1e-3)
     search.begin()
     while search.is_open and passes.num_passes < 100:
         search.split()
-    return search.best
+    return search.best_minimum
 
 
 class _Search:
@@ -163,11 +164,16 @@ class _Search:
 
     Invariant: every L-infinity is evaluated, inside an interval of the heap, or in an interval whose lower bound is at
     least the best error. Each interval keeps the window of L0 that may still be better there.
+
+    Attributes:
+        best_minimum: Error, L0 and L-infinity of the best pair so far; L0 is 0 while releasing nothing is best.
+        heap: Open intervals as (lower bound, low, high, minimum of the bound), by their lower bounds.
+        distinct_amounts: Amounts of the pairs, ascending; empty if L-infinity is an integer.
     """
 
     def __init__(self, passes: Passes, error_of_nothing: float, is_integer: bool, tolerance: float) -> None:
         self.passes, self.tolerance, self.is_integer = passes, tolerance, is_integer
-        self.best = IntervalMinimum(error_of_nothing, 0)
+        self.best_minimum = IntervalMinimum(error_of_nothing, 0)
         self.heap: list[tuple[float, float, float, IntervalMinimum]] = []
         self.distinct_amounts = np.zeros(0) if is_integer else np.unique(passes.pairs.amounts)
 
@@ -177,13 +183,13 @@ class _Search:
         if not self.is_integer:
             if largest > 0.0:
                 self.add(0.0, largest, None)
-        elif self.best.max_groups == 0:
+        elif self.best_minimum.max_groups == 0:
             self.add(1.0, 1.0, None)
             self.add(2.0, largest, None)
         else:
             # Around the guess, so that the widest windows of L0 go with the narrowest interval of L-infinity.
-            low = max(math.floor(self.best.amount / 2.0), 1.0)
-            high = min(math.ceil(self.best.amount * 2.0), largest)
+            low = max(math.floor(self.best_minimum.amount / 2.0), 1.0)
+            high = min(math.ceil(self.best_minimum.amount * 2.0), largest)
             self.add(1.0, low, None)
             self.add(low + 1.0, high, None)
             self.add(high + 1.0, largest, None)
@@ -191,43 +197,46 @@ class _Search:
     @property
     def lower_bound(self) -> float:
         """Return a lower bound on the error of every pair."""
-        return min(self.best.bound, self.heap[0][0]) if self.heap else self.best.bound
+        return min([self.best_minimum.error_bound, *(error_bound for error_bound, *_ in self.heap[:1])])
 
     @property
     def is_open(self) -> bool:
-        """Return True if an interval may still contain a better pair."""
-        return bool(self.heap) and self.heap[0][0] < self.best.bound * (1.0 - self.tolerance)
+        """Return True if an interval may still contain a pair that is better by more than the tolerance."""
+        return self.lower_bound < self.best_minimum.error_bound * (1.0 - self.tolerance)
 
     def add(self, low: float, high: float, group_window: tuple[int, int] | None) -> None:
-        """Evaluate one L-infinity, or bound an interval and keep it if it may contain a better pair."""
+        """Evaluate one L-infinity (low = high), or bound [low, high] and keep it if it may contain a better pair.
+
+        The window has the smallest and largest L0 to look at, None for all. If low > high, nothing is done.
+        """
         if low > high:
             return
-        interval_minimum = self.passes.find_minimum(low, high, self.best.bound, group_window)
-        if not interval_minimum.max_groups:
+        minimum = self.passes.find_minimum(low, high, self.best_minimum.error_bound, group_window)
+        if not minimum.max_groups:
             return
         if low == high:  # The bound is the error itself.
-            self.best = interval_minimum
+            self.best_minimum = minimum
         else:
-            heapq.heappush(self.heap, (interval_minimum.bound, low, high, interval_minimum))
+            heapq.heappush(self.heap, (minimum.error_bound, low, high, minimum))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
-        _, low, high, interval = heapq.heappop(self.heap)
-        window = interval.group_window
+        _, low, high, minimum = heapq.heappop(self.heap)
+        window = minimum.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
         # one where its bound is smallest, away from the ends.
         is_wide = high > 2.0 * low
-        midpoint = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if is_wide else interval.amount
-        if self.is_integer and is_wide and self.best.max_groups:
+        midpoint = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if is_wide else minimum.amount
+        if self.is_integer and is_wide and self.best_minimum.max_groups:
             # A better pair at the midpoint would hardly close so wide an interval.
             midpoint = float(min(max(math.floor(midpoint), low), high - 1.0))
             self.add(low, midpoint, window)
             self.add(midpoint + 1.0, high, window)
             return
         margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high - low)
-        midpoint, step = min(max(midpoint, low + margin), high - margin), 0.0
+        midpoint, gap = min(max(midpoint, low + margin), high - margin), 0.0
         if self.is_integer:
-            midpoint, step = float(round(midpoint)), 1.0
+            midpoint, gap = float(round(midpoint)), 1.0
         else:
             # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square
             # is exact.
@@ -237,14 +246,14 @@ class _Search:
                 index = min(max(int(np.searchsorted(self.distinct_amounts, midpoint)), first), end - 1)
                 midpoint = float(self.distinct_amounts[index])
             elif not self.passes.is_rooted and not self.passes.is_signed:
-                self.add(interval.amount, interval.amount, window)
+                self.add(minimum.amount, minimum.amount, window)
                 return
             if not low < midpoint < high:
                 self.add(high, high, window)
                 return
         self.add(midpoint, midpoint, window)
-        self.add(low, midpoint - step, window)
-        self.add(midpoint + step, high, window)
+        self.add(low, midpoint - gap, window)
+        self.add(midpoint + gap, high, window)
 
 
 # --- where no lower bound is known ----------------------------------------------------------------------------
@@ -276,38 +285,39 @@ def search_pairs(
     def evaluate(max_groups: int, amount: int) -> float:
         """Return the error of a pair, computed once; infinity if it is new and the search was stopped."""
         nonlocal is_stopped
-        pair = max_groups, amount
-        if pair not in errors_by_pair:
+        bound_pair = max_groups, amount
+        if bound_pair not in errors_by_pair:
             is_stopped = is_stopped or (bool(errors_by_pair) and should_stop())
             if is_stopped:
                 return math.inf
-            errors_by_pair[pair] = compute_error(*pair)
-        return errors_by_pair[pair]
+            errors_by_pair[bound_pair] = compute_error(*bound_pair)
+        return errors_by_pair[bound_pair]
 
-    if math.prod(max_bounds) <= MAX_ENUMERATED:
-        grid = product(range(1, max_bounds[0] + 1), range(1, max_bounds[1] + 1))
-    else:
-        grid = product(space_evenly(max_bounds[0], grid_shape[0]), space_evenly(max_bounds[1], grid_shape[1]))
-    for groups, amount in grid:
-        evaluate(groups, amount)
+    is_enumerated = math.prod(max_bounds) <= MAX_ENUMERATED
+    grid_axes = [
+        range(1, largest + 1) if is_enumerated else space_evenly(largest, max_count)
+        for largest, max_count in zip(max_bounds, grid_shape, strict=True)
+    ]
+    for bounds in product(*grid_axes):
+        evaluate(*bounds)
     while not is_stopped:
-        best = min(errors_by_pair, key=errors_by_pair.__getitem__)
-        best_error = errors_by_pair[best]
-        steps = product(_step_from(best[0], ratio, max_bounds[0]), _step_from(best[1], ratio, max_bounds[1]))
-        if min(evaluate(groups, amount) for groups, amount in steps) >= best_error:
+        best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
+        best_error = errors_by_pair[best_bounds]
+        near_bounds = map(_step_from, best_bounds, (ratio, ratio), max_bounds)
+        if min(evaluate(*bounds) for bounds in product(*near_bounds)) >= best_error:
             if ratio == MIN_RATIO:
                 break
             ratio = math.sqrt(ratio) if ratio > 1.001 else MIN_RATIO
     return errors_by_pair, not is_stopped
 
 
-def _step_from(bound: int, ratio: float, largest: int) -> list[int]:
-    """Return the bound and those beside it, in this ratio but at least 1 away, within 1 and ``largest``."""
+def _step_from(bound: int, ratio: float, largest_bound: int) -> list[int]:
+    """Return the bound and those beside it, in this ratio but at least 1 away, within 1 and ``largest_bound``."""
     candidates = (min(round(bound / ratio), bound - 1), bound, max(round(bound * ratio), bound + 1))
-    return [min(max(value, 1), largest) for value in candidates]
+    return [min(max(candidate, 1), largest_bound) for candidate in candidates]
 
 
-def space_evenly(largest: int, count: int) -> list[int]:
-    """Return at most ``count`` integers from 1 to ``largest``, evenly spaced on a log axis."""
-    integers = np.unique(np.rint(np.geomspace(1.0, max(largest, 1), count)))
-    return [int(value) for value in integers]
+def space_evenly(largest_integer: int, max_count: int) -> list[int]:
+    """Return at most ``max_count`` integers from 1 to ``largest_integer``, evenly spaced on a log axis."""
+    integers = np.unique(np.rint(np.geomspace(1.0, max(largest_integer, 1), max_count)))
+    return [int(integer) for integer in integers]

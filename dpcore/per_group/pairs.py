@@ -45,8 +45,8 @@ class UserGroupPairs:
     def __post_init__(self) -> None:
         # The facet has the same columns and checks them.
         facet = Pairs(self.user_codes, self.group_codes, self.num_groups, rows=self.rows, sums=self.sums)
-        columns = {"user_codes": facet.user_codes, "group_codes": facet.task_codes}
-        vars(self).update(columns, rows=facet.rows, sums=facet.sums)
+        codes = {"user_codes": facet.user_codes, "group_codes": facet.task_codes}
+        vars(self).update(codes, rows=facet.rows, sums=facet.sums)
 
     @classmethod
     def from_arrays(
@@ -72,54 +72,55 @@ class UserGroupPairs:
         Raises:
             InvalidInput: As the class.
         """
-        users, groups = np.asarray(user_codes), np.asarray(group_codes)
-        order = np.lexsort((groups, users))
-        users, groups = users[order], groups[order]
-        starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+        entry_users, entry_groups = np.asarray(user_codes), np.asarray(group_codes)
+        order = np.lexsort((entry_groups, entry_users))
+        entry_users, entry_groups = entry_users[order], entry_groups[order]
+        pair_starts = np.flatnonzero(np.r_[True, (np.diff(entry_users) != 0) | (np.diff(entry_groups) != 0)])
 
-        def add_up(values: npt.ArrayLike) -> npt.NDArray[Any]:
+        def add_up(entry_values: npt.ArrayLike) -> npt.NDArray[Any]:
             """Add up an array over the entries of each pair."""
-            return np.add.reduceat(np.asarray(values)[order], starts)
+            return np.add.reduceat(np.asarray(entry_values)[order], pair_starts)
 
-        count = add_up(np.ones(users.size, dtype=np.int64) if rows is None else rows)
+        pair_codes = entry_users[pair_starts], entry_groups[pair_starts]
+        pair_rows = add_up(np.ones(entry_users.size, dtype=np.int64) if rows is None else rows)
         if sums is None:
-            return cls(users[starts], groups[starts], count, num_groups)
-        amounts, value_range = np.asarray(sums, dtype=np.float64), None
+            return cls(*pair_codes, pair_rows, num_groups)
+        entry_sums, value_range = np.asarray(sums, dtype=np.float64), None
         if rows is None:
-            sums_of_squares, value_range = amounts**2, (float(amounts.min()), float(amounts.max()))
-        squares = None if sums_of_squares is None else add_up(sums_of_squares)
-        return cls(users[starts], groups[starts], count, num_groups, add_up(amounts), squares, value_range)
+            sums_of_squares, value_range = entry_sums**2, (float(entry_sums.min()), float(entry_sums.max()))
+        pair_squares = None if sums_of_squares is None else add_up(sums_of_squares)
+        return cls(*pair_codes, pair_rows, num_groups, add_up(entry_sums), pair_squares, value_range)
 
     @classmethod
-    def from_facet(cls, pairs: Pairs, num_groups: int | None = None) -> UserGroupPairs:
+    def from_facet(cls, facet: Pairs, num_groups: int | None = None) -> UserGroupPairs:
         """Build the pairs from the facet of a `Dataset`; a public list may have more groups than the data.
 
         Args:
-            pairs: With or without rows; without them every pair counts one row.
+            facet: With or without rows; without them every pair counts one row.
             num_groups: At least the number of groups in the data; None for just these.
 
         Raises:
             InvalidInput: As the class; fewer groups than the data hold.
         """
-        groups = pairs.num_tasks if num_groups is None else num_groups
-        if groups < pairs.num_tasks:
+        num_listed_groups = facet.num_tasks if num_groups is None else num_groups
+        if num_listed_groups < facet.num_tasks:
             raise refuse(
-                f"the data hold {pairs.num_tasks:,} groups, more than the {groups:,} entered",
+                f"the data hold {facet.num_tasks:,} groups, more than the {num_listed_groups:,} entered",
                 "",
                 "Enter the number of all groups, empty ones included",
             )
-        rows = np.ones(pairs.user_codes.size, dtype=np.int64) if pairs.rows is None else pairs.rows
-        columns = pairs.sums, pairs.sums_of_squares, pairs.value_range
-        return cls(pairs.user_codes, pairs.task_codes, rows, groups, *columns)
+        rows = np.ones(facet.user_codes.size, dtype=np.int64) if facet.rows is None else facet.rows
+        sum_facts = facet.sums, facet.sums_of_squares, facet.value_range
+        return cls(facet.user_codes, facet.task_codes, rows, num_listed_groups, *sum_facts)
 
     @classmethod
     def from_clamped(
-        cls, pairs: Pairs, values: Values, lower: float, upper: float, num_groups: int | None = None
+        cls, facet: Pairs, values: Values, lower: float, upper: float, num_groups: int | None = None
     ) -> UserGroupPairs | None:
         """Build the pairs with sums of clamped values.
 
         Args:
-            pairs: With rows and sums.
+            facet: With rows and sums.
             values: The same rows, sorted by user and group; a user's rows without a group come last.
             lower: Lower end L of the range, in the values' unit.
             upper: Upper end U.
@@ -128,28 +129,28 @@ class UserGroupPairs:
         Returns:
             The pairs; None if the values are in another order.
         """
-        assert pairs.rows is not None
-        assert pairs.sums is not None
-        ends = np.cumsum(pairs.rows)
-        starts = ends - pairs.rows
-        user_starts = np.searchsorted(values.user_codes, pairs.user_codes)
-        first_pairs = np.searchsorted(pairs.user_codes, pairs.user_codes)
+        assert facet.rows is not None
+        assert facet.sums is not None
+        pair_ends = np.cumsum(facet.rows)
+        pair_starts = pair_ends - facet.rows
+        first_user_rows = np.searchsorted(values.user_codes, facet.user_codes)
+        first_user_pairs = np.searchsorted(facet.user_codes, facet.user_codes)
         # Number of rows without a group, of earlier users, before each pair.
-        skipped = user_starts - starts[first_pairs]
-        rows = np.arange(ends[-1]) + np.repeat(skipped, pairs.rows)
-        if rows[-1] >= values.values.size:
+        num_skipped_rows = first_user_rows - pair_starts[first_user_pairs]
+        row_indices = np.arange(pair_ends[-1]) + np.repeat(num_skipped_rows, facet.rows)
+        if row_indices[-1] >= values.values.size:
             return None
-        grouped_values = values.values[rows]
-        sizes = np.add.reduceat(np.abs(grouped_values), starts)
-        if np.any(np.abs(np.add.reduceat(grouped_values, starts) - pairs.sums) > 1e-9 * sizes):
+        grouped_values = values.values[row_indices]
+        absolute_sums = np.add.reduceat(np.abs(grouped_values), pair_starts)
+        if np.any(np.abs(np.add.reduceat(grouped_values, pair_starts) - facet.sums) > 1e-9 * absolute_sums):
             return None
-        clamped = np.clip(grouped_values, lower, upper)
+        clamped_values = np.clip(grouped_values, lower, upper)
         return cls.from_facet(
             replace(
-                pairs,
-                sums=np.add.reduceat(clamped, starts),
-                sums_of_squares=np.add.reduceat(clamped**2, starts),
-                value_range=(float(clamped.min()), float(clamped.max())),
+                facet,
+                sums=np.add.reduceat(clamped_values, pair_starts),
+                sums_of_squares=np.add.reduceat(clamped_values**2, pair_starts),
+                value_range=(float(clamped_values.min()), float(clamped_values.max())),
             ),
             num_groups,
         )
@@ -160,15 +161,15 @@ class UserGroupPairs:
 
         On a long public list few groups may have rows; the others have equal errors, so one entry represents them.
         """
-        num_occupied = int(self.group_codes.max()) + 1
-        return num_occupied + (num_occupied < self.num_groups)
+        num_occupied_groups = int(self.group_codes.max()) + 1
+        return num_occupied_groups + (num_occupied_groups < self.num_groups)
 
     @cached_property
     def multiplicities(self) -> FloatArray:
         """Return the number of groups that each entry represents, shape (num_entries,); they sum to num_groups."""
-        times = np.ones(self.num_entries)
-        times[-1] += self.num_groups - self.num_entries
-        return times
+        groups_per_entry = np.ones(self.num_entries)
+        groups_per_entry[-1] += self.num_groups - self.num_entries
+        return groups_per_entry
 
     @property
     def num_pairs(self) -> int:
@@ -184,3 +185,15 @@ class UserGroupPairs:
     def groups_per_user(self) -> IntArray:
         """Return the number of groups in which each user has rows, shape (num_users,)."""
         return np.asarray(np.diff(np.r_[self.user_starts, self.num_pairs]))
+
+    def compute_sample_probabilities(self, max_groups: int) -> tuple[FloatArray, FloatArray]:
+        """Return the probabilities that each pair is, and is not, in its user's random sample of L0 of their groups.
+
+        Both have shape (num_pairs,). The second is not computed as 1 minus the first, which would cancel.
+        """
+        sizes = self.groups_per_user
+        kept_shares, left_shares = (
+            np.minimum(1.0, max_groups / sizes),
+            np.maximum(sizes - max_groups, 0) / sizes,
+        )
+        return np.repeat(kept_shares, sizes), np.repeat(left_shares, sizes)

@@ -90,16 +90,16 @@ class Objective(Option):
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
 
-NEIGHBOURS = {
+NEIGHBOUR_LABELS = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
 }
-MEAN = ("statistic", (Statistic.MEAN,))
-FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
-PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
-SELECTED = ("selection", [rule for rule in SelectionRule if rule.is_private])
-OWN_BOUND: dict[str, Any] = {"renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
-NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
+ONLY_MEANS = ("statistic", (Statistic.MEAN,))
+ONLY_FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
+ONLY_PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
+ONLY_PRIVATE_GROUPS = ("selection", [rule for rule in SelectionRule if rule.is_private])
+OWN_BOUND_OPTIONS: dict[str, Any] = {"renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
+ONLY_NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,9 @@ class PerGroupParameters(Parameters):
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
     program: Program = program_choice(width=200)
     """The errors are those of its noise, and *Code for your library* opens with it."""
-    neighbours: Neighbours = public.choice(Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS)
+    neighbours: Neighbours = public.choice(
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOUR_LABELS
+    )
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
         Objective.ROOT_MEAN_SQUARE, "Error to minimise", as_list=True, width=160
@@ -124,16 +126,28 @@ class PerGroupParameters(Parameters):
     """*Mean* is as in PipelineDP's tuner. *Relative* divides an error by its group's size, at least the floor. *Large
     groups* reach the floor."""
     floor: float | None = of_data.number(
-        None, "Floor", (1e-9, 1e15), initial=10.0, width=120, only_with=FLOORED
+        None, "Floor", (1e-9, 1e15), initial=10.0, width=120, only_with=ONLY_FLOORED
     )
     """The smallest divisor of an error, or the smallest large group (of means, in rows). Public."""
     # Five fields, the button and their gaps fill the line.
     lower: float | None = range_end(
-        None, "Lowest L", "lowest value L", limits=(-1e15, 1e15), width=86, shared="lower", only_with=MEAN
+        None,
+        "Lowest L",
+        "lowest value L",
+        limits=(-1e15, 1e15),
+        width=86,
+        shared="lower",
+        only_with=ONLY_MEANS,
     )
     """Values below are raised to it. Take it from what you know, not from data."""
     upper: float | None = range_end(
-        None, "Highest U", "highest value U", limits=(-1e15, 1e15), width=86, shared="upper", only_with=MEAN
+        None,
+        "Highest U",
+        "highest value U",
+        limits=(-1e15, 1e15),
+        width=86,
+        shared="upper",
+        only_with=ONLY_MEANS,
     )
     """Values above are lowered to it. Take it from what you know, not from data."""
     # The number of groups should be public, but whoever copies the number that the data hold reads it off them.
@@ -146,15 +160,15 @@ class PerGroupParameters(Parameters):
         renewed=True,
         placeholder="as in the data",
         width=170,
-        only_with=PUBLIC_LIST,
+        only_with=ONLY_PUBLIC_LIST,
     )
     """All groups, also those without rows, from a public list."""
     own_groups: int | None = of_data.number(
-        None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND
+        None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
     )
     """Groups per user in the pair that you use today."""
     own_amount: float | None = of_data.number(
-        None, "Own bound, in each", name="your own bound in each", **OWN_BOUND
+        None, "Own bound, in each", name="your own bound in each", **OWN_BOUND_OPTIONS
     )
     """Rows, or amount, per user and group."""
     selection: SelectionRule = public.choice(
@@ -163,7 +177,7 @@ class PerGroupParameters(Parameters):
         name="the groups that are released",
         as_list=True,
         width=170,
-        only_with=NON_NEGATIVE,
+        only_with=ONLY_NON_NEGATIVE,
     )
     """From a public list, or selected with DP by their number of users. The truncated geometric rule keeps most."""
     selection_share: float | None = public.number(
@@ -174,7 +188,7 @@ class PerGroupParameters(Parameters):
         initial=DEFAULT_SELECTION_SHARE,
         step=0.05,
         width=180,
-        only_with=SELECTED,
+        only_with=ONLY_PRIVATE_GROUPS,
     )
     """A share; the rest is for the noise. Libraries split evenly."""
     selection_delta: float | None = public.number(
@@ -183,7 +197,7 @@ class PerGroupParameters(Parameters):
         name="the δ for selecting groups",
         initial=DEFAULT_DELTA,
         width=180,
-        only_with=SELECTED,
+        only_with=ONLY_PRIVATE_GROUPS,
     )
     """It adds to the δ of Gaussian noise."""
 
@@ -279,9 +293,9 @@ class PerGroupParameters(Parameters):
         Returns:
             L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise.
         """
-        groups = np.asarray(max_groups, dtype=np.float64)
-        norm = groups if self.noise.kind is NoiseKind.LAPLACE else np.sqrt(groups)
-        return np.asarray(norm * np.asarray(max_amount, dtype=np.float64))
+        group_bounds = np.asarray(max_groups, dtype=np.float64)
+        unit_norms = group_bounds if self.noise.kind is NoiseKind.LAPLACE else np.sqrt(group_bounds)
+        return np.asarray(unit_norms * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the largest change of the release by one user whose whole vector has a norm of at most T.
@@ -337,7 +351,7 @@ class PerGroupParameters(Parameters):
         epsilon is left for each. In BigQuery the scale has the parts already.
         """
         low, high = self.mean_range
-        entry = float(
+        entry_deviation = float(
             np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_rows * (high - low))))
         )
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
@@ -345,7 +359,9 @@ class PerGroupParameters(Parameters):
         factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        return factor * entry / math.sqrt(2.0), factor * entry * math.sqrt(2.0) / (high - low)
+        return factor * entry_deviation / math.sqrt(2.0), factor * entry_deviation * math.sqrt(2.0) / (
+            high - low
+        )
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
@@ -356,10 +372,10 @@ class PerGroupParameters(Parameters):
     def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
-        root = (
+        group_roots = (
             np.sqrt(mean_squares) if self.objective.is_rooted else self.combine_errors(mean_squares, weights)
         )
-        roots = np.broadcast_to(root, mean_squares.shape)
+        roots = np.broadcast_to(group_roots, mean_squares.shape)
         return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
 
     def check_sizes(self, totals: FloatArray) -> None:
@@ -368,23 +384,25 @@ class PerGroupParameters(Parameters):
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= floor):
             raise refuse(f"no group reaches the least size of a large group, {wording.number(floor)}")
 
-    def group_weights(self, totals: FloatArray, times: FloatArray) -> FloatArray:
+    def group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
         """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.
 
         Args:
             totals: True values, shape (k,); of a mean its rows.
-            times: How many groups have each, likewise.
+            group_counts: How many groups have each, likewise.
         """
-        inclusion: FloatArray = np.ones(totals.shape)
+        is_included: FloatArray = np.ones(totals.shape)
         if self.objective is Objective.LARGE_GROUPS:
-            inclusion = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
+            is_included = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
         elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
-            inclusion = np.asarray(totals > 0.0, dtype=np.float64)
+            is_included = np.asarray(totals > 0.0, dtype=np.float64)
         elif self.objective.is_relative:
             assert self.floor is not None
-            size = np.maximum(np.abs(totals), self.floor)
-            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.is_rooted else size**2)))
-        return np.asarray(inclusion / float(times @ inclusion))
+            divisors = np.maximum(np.abs(totals), self.floor)
+            return np.asarray(
+                1.0 / (float(group_counts.sum()) * (divisors if self.objective.is_rooted else divisors**2))
+            )
+        return np.asarray(is_included / float(group_counts @ is_included))
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,8 +429,8 @@ class PerGroupProblem:
                     "the pairs hold no sums", "", "Choose rows or distinct users, or add a column up"
                 )
             if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
-                negative = int(np.sum(pairs.sums < 0.0))
-                message = f"{negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
+                num_negative = int(np.sum(pairs.sums < 0.0))
+                message = f"{num_negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
                 raise refuse(message, "", "Choose the sum of any sign")
             if p.statistic is Statistic.MEAN:
                 self._check_range()
@@ -460,8 +478,10 @@ class PerGroupProblem:
 
     def sum_by_group(self, pair_amounts: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""
-        number = self.pairs.num_entries
-        return np.bincount(self.pairs.group_codes, weights=pair_amounts, minlength=number).astype(np.float64)
+        num_entries = self.pairs.num_entries
+        return np.bincount(self.pairs.group_codes, weights=pair_amounts, minlength=num_entries).astype(
+            np.float64
+        )
 
     def combine_errors(self, mean_squares: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""
@@ -484,5 +504,5 @@ class PerGroupProblem:
     def centred_means(self) -> FloatArray:
         """Return every group's true mean less the middle of the range, shape (num_entries,); 0 without rows."""
         assert self.pairs.sums is not None
-        centred = self.sum_by_group(self.pairs.sums - self.range_middle * self.pairs.rows)
-        return centred / np.maximum(self.totals, 1.0)
+        centred_sums = self.sum_by_group(self.pairs.sums - self.range_middle * self.pairs.rows)
+        return centred_sums / np.maximum(self.totals, 1.0)

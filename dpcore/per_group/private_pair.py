@@ -137,18 +137,18 @@ class PrivatePairProblem:
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
         """Return the public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
-        max_amount = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
-        groups, amounts = (
-            np.array(_geometric_grid(top), dtype=np.int64)
-            for top in (min(self.num_groups, MOST_GROUPS), max_amount)
+        largest_amount = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
+        group_bounds, amount_bounds = (
+            np.array(_build_grid(largest_bound), dtype=np.int64)
+            for largest_bound in (min(self.num_groups, MOST_GROUPS), largest_amount)
         )
-        return np.repeat(groups, amounts.size), np.tile(amounts, groups.size)
+        return np.repeat(group_bounds, amount_bounds.size), np.tile(amount_bounds, group_bounds.size)
 
     @cached_property
     def _pair_norms(self) -> IntArray:
         """Return D = l C of every pair, below 2^40."""
-        groups, amounts = self.candidates
-        return np.asarray(groups * amounts)
+        group_bounds, amount_bounds = self.candidates
+        return np.asarray(group_bounds * amount_bounds)
 
     @property
     def sensitivity(self) -> int:
@@ -168,9 +168,9 @@ class PrivatePairProblem:
     @cached_property
     def total_noise(self) -> FloatArray:
         """Return N, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
-        groups, amounts = self.candidates
-        sensitivity = self.parameters.pair_sensitivity(groups, amounts * self.unit)
-        return np.asarray(self.num_groups * self.parameters.noise.mean_magnitude(sensitivity))
+        group_bounds, amount_bounds = self.candidates
+        sensitivities = self.parameters.pair_sensitivity(group_bounds, amount_bounds * self.unit)
+        return np.asarray(self.num_groups * self.parameters.noise.mean_magnitude(sensitivities))
 
     @cached_property
     def log_prior(self) -> FloatArray:
@@ -179,9 +179,9 @@ class PrivatePairProblem:
 
     def sum_kept_amounts(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
         """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
-        k, shares = self.sum_kept_by_groups(pairs)
+        k, kept_sums = self.sum_kept_by_groups(pairs)
         # Python's integers have no limit, so sums of any size are exact.
-        return self.combine_shares(k.astype(object), shares.astype(object))
+        return self.combine_shares(k.astype(object), kept_sums.astype(object))
 
     def sum_kept_by_groups(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return the total of min(a, C) over users in k groups, for each L-infinity C of the grid, in units.
@@ -190,99 +190,102 @@ class PrivatePairProblem:
             Distinct numbers of groups k per user, ascending, shape (n,); and sums of min(a, C) over their users, shape
             (n, C).
         """
-        user_groups, pair_amounts, times = self._build_pair_table(pairs)
+        user_groups, pair_amounts, pair_counts = self._build_pair_table(pairs)
         order = np.argsort(user_groups, kind="stable")
-        k, first = np.unique(user_groups[order], return_index=True)
-        pair_amounts, times = pair_amounts[order], times[order]
+        k, first_indices = np.unique(user_groups[order], return_index=True)
+        pair_amounts, pair_counts = pair_amounts[order], pair_counts[order]
         # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
-        if float(np.dot(pair_amounts.astype(np.float64), times)) >= _MAX_MAGNITUDE:
-            pair_amounts, times = pair_amounts.astype(object), times.astype(object)
-        amounts = np.unique(self.candidates[1])
-        sums = [
-            np.add.reduceat(np.minimum(pair_amounts, max_amount) * times, first) for max_amount in amounts
+        if float(np.dot(pair_amounts.astype(np.float64), pair_counts)) >= _MAX_MAGNITUDE:
+            pair_amounts, pair_counts = pair_amounts.astype(object), pair_counts.astype(object)
+        amount_bounds = np.unique(self.candidates[1])
+        kept_sums = [
+            np.add.reduceat(np.minimum(pair_amounts, max_amount) * pair_counts, first_indices)
+            for max_amount in amount_bounds
         ]
-        return k, np.stack(sums, axis=-1)
+        return k, np.stack(kept_sums, axis=-1)
 
     def combine_shares(self, user_groups: npt.NDArray[Any], kept_sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return K of every pair of bounds, shape (..., c), from `sum_kept_by_groups`, shape (..., n, C)."""
-        groups, amounts = self.candidates
-        columns = np.searchsorted(np.unique(amounts), amounts)
-        totals = [
-            (kept_sums[..., column] * RESOLUTION * np.minimum(user_groups, max_groups) // user_groups).sum(
-                axis=-1
-            )
-            for column, max_groups in zip(columns.tolist(), groups.tolist(), strict=True)
+        """Return K of every pair of bounds in steps, shape (..., c), from the results of `sum_kept_by_groups`.
+
+        Args:
+            user_groups: Distinct numbers of groups k per user, ascending, shape (n,).
+            kept_sums: Sums of min(a, C) over their users, shape (..., n, C).
+        """
+        group_bounds, amount_bounds = self.candidates
+        amount_indices = np.searchsorted(np.unique(amount_bounds), amount_bounds)
+        kept_totals = [
+            (kept_sums[..., i] * RESOLUTION * np.minimum(user_groups, max_groups) // user_groups).sum(axis=-1)
+            for i, max_groups in zip(amount_indices.tolist(), group_bounds.tolist(), strict=True)
         ]
-        return np.stack(totals, axis=-1)
+        return np.stack(kept_totals, axis=-1)
 
     def _build_pair_table(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
         """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
         if isinstance(pairs, PairSizes):
-            user_groups, times = pairs.groups, pairs.pairs
+            user_groups, pair_counts = pairs.groups, pairs.pairs
         else:
             user_groups = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
-            times = np.ones(pairs.num_pairs, dtype=np.int64)
-        amounts = np.ones_like(pairs.rows)
+            pair_counts = np.ones(pairs.num_pairs, dtype=np.int64)
+        whole_amounts = np.ones_like(pairs.rows)
         if self.parameters.statistic is Statistic.ROWS:
-            amounts = np.minimum(pairs.rows, int(self.largest))
+            whole_amounts = np.minimum(pairs.rows, int(self.largest))
         elif self.parameters.statistic is Statistic.SUM and isinstance(pairs, UserGroupPairs):
             # A negative amount counts as 0: one user must not decide whether a choice is possible.
-            sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
-            amounts = np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
-        return user_groups, amounts, times
+            pair_sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
+            whole_amounts = np.rint(np.clip(pair_sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
+        return user_groups, whole_amounts, pair_counts
 
     def compute_distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """Return s of every pair in steps; None means data without users. Computed from private data."""
-        kept_amounts = (
-            np.zeros(self._pair_norms.size, dtype=object) if pairs is None else self.sum_kept_amounts(pairs)
-        )
+        no_amounts = np.zeros(self._pair_norms.size, dtype=object)
+        kept_amounts = no_amounts if pairs is None else self.sum_kept_amounts(pairs)
         return [int(distance) for distance in self.score_distances(kept_amounts)]
 
     def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the score s of every pair in steps, from K of every pair; both of shape (..., c)."""
         pair_norms = self._pair_norms
-        unit, price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
+        exact_unit, exact_price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
         public_costs = [
-            round((Fraction(float(n)) / unit + price * int(w)) * RESOLUTION)
+            round((Fraction(float(n)) / exact_unit + exact_price * int(w)) * RESOLUTION)
             for n, w in zip(self.total_noise, pair_norms, strict=True)
         ]
-        costs: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
+        pair_costs: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
         # The same integers either way; machine words if all differences fit.
-        if np.abs(costs).max() < _MAX_MAGNITUDE:
-            costs = costs.astype(np.int64)
-        groups, amounts = self.candidates
-        scores = np.zeros_like(costs)
+        if np.abs(pair_costs).max() < _MAX_MAGNITUDE:
+            pair_costs = pair_costs.astype(np.int64)
+        group_bounds, amount_bounds = self.candidates
+        scores = np.zeros_like(pair_costs)
         for i in range(pair_norms.size):
-            overlap = np.minimum(groups, groups[i]) * np.minimum(amounts, amounts[i])
-            difference_bounds = np.maximum(pair_norms, pair_norms[i]) - overlap
+            overlaps = np.minimum(group_bounds, group_bounds[i]) * np.minimum(amount_bounds, amount_bounds[i])
+            difference_bounds = np.maximum(pair_norms, pair_norms[i]) - overlaps
             if self._replaces_user:
-                difference_bounds = pair_norms + pair_norms[i] - 2 * overlap
+                difference_bounds = pair_norms + pair_norms[i] - 2 * overlaps
             is_other = difference_bounds > 0  # 0 for the pair itself alone.
             if is_other.any():
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
                 scores[..., i] = (
-                    (costs[..., i, None] - costs[..., is_other]) // difference_bounds[is_other]
+                    (pair_costs[..., i, None] - pair_costs[..., is_other]) // difference_bounds[is_other]
                 ).max(axis=-1)
         return scores
 
     def compute_scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
-        per_unit = 2.0 * self.sensitivity / self.epsilon
+        steps_per_e = 2.0 * self.sensitivity / self.epsilon
         return [
-            round(per_unit * float(w)) - max(min(int(s), _MAX_MAGNITUDE), -_MAX_MAGNITUDE)
+            round(steps_per_e * float(w)) - max(min(int(s), _MAX_MAGNITUDE), -_MAX_MAGNITUDE)
             for w, s in zip(self.log_prior, self.compute_distances(pairs), strict=True)
         ]
 
 
-def _geometric_grid(largest: int) -> list[int]:
-    """Return integers from 1 to ``largest``, each the next integer or about `GROWTH` times the previous one."""
-    grid = [1]
-    while grid[-1] < largest:
-        grid.append(min(max(grid[-1] + 1, round(grid[-1] * GROWTH)), largest))
-    return grid
+def _build_grid(largest_bound: int) -> list[int]:
+    """Return integers from 1 to ``largest_bound``, each the next integer or about `GROWTH` times the previous one."""
+    grid_bounds = [1]
+    while grid_bounds[-1] < largest_bound:
+        grid_bounds.append(min(max(grid_bounds[-1] + 1, round(grid_bounds[-1] * GROWTH)), largest_bound))
+    return grid_bounds
 
 
 def compute_probabilities(
@@ -297,10 +300,9 @@ def compute_probabilities(
 def compute_errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
     """Return F of every pair in the statistic's unit, with amounts rounded to units; computed from private data."""
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(pairs)])
-    _, amounts, times = problem._build_pair_table(pairs)
-    return np.asarray(
-        (float(np.dot(amounts.astype(np.float64), times)) - kept_amounts) * problem.unit + problem.total_noise
-    )
+    _, whole_amounts, pair_counts = problem._build_pair_table(pairs)
+    all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
+    return np.asarray((all_amounts - kept_amounts) * problem.unit + problem.total_noise)
 
 
 @dataclass(frozen=True)
@@ -326,7 +328,7 @@ def choose_pair(
     problem: PrivatePairProblem,
     pairs: UserGroupPairs | PairSizes | None,
     charge: Charge | None = None,
-    column: str = "",
+    group_column: str = "",
 ) -> PrivatePair:
     """Choose the pair privately: a DP release of both numbers together, drawn anew at every call.
 
@@ -335,26 +337,26 @@ def choose_pair(
         pairs: The pairs of user and group, or their distribution (not for a sum); private. None for data without
             users.
         charge: Called with the guarantee before anything is drawn.
-        column: Name of the group column.
+        group_column: Name of the group column.
     """
 
     def build_facts(epsilon: float) -> ReleaseFacts:
         """Return the guarantee and mechanism of the choice for an epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
-    selection = mechanisms.exponential_mechanism(
+    selection_release = mechanisms.exponential_mechanism(
         problem.compute_scores(pairs),
         problem.sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(build_facts(epsilon)),
     )
-    groups, amounts = problem.candidates
+    group_bounds, amount_bounds = problem.candidates
     return PrivatePair(
-        int(groups[selection.index]),
-        float(amounts[selection.index] * problem.unit),
-        build_facts(selection.epsilon),
+        int(group_bounds[selection_release.index]),
+        float(amount_bounds[selection_release.index] * problem.unit),
+        build_facts(selection_release.epsilon),
         problem,
-        column,
+        group_column,
     )
 
 
@@ -368,7 +370,8 @@ def find_expected_excess(problem: PrivatePairProblem) -> float | None:
     Returns:
         The share; None if a private choice is little better than a guess.
     """
-    return next((share for min_figure, share in EXPECTED_EXCESS if problem.public_figure >= min_figure), None)
+    figure = problem.public_figure
+    return next((excess for min_figure, excess in EXPECTED_EXCESS if figure >= min_figure), None)
 
 
 CANDIDATES = 50
@@ -376,31 +379,32 @@ MAX_PAIRS = 1_000_000
 """Pairs up to which the pick is computed, in about 2 s."""
 
 
-def spread_numbers(largest: int, max_count: int) -> list[int]:
+def spread_numbers(largest_number: int, max_count: int) -> list[int]:
     """Return at most ``max_count`` numbers of three leading digits, evenly spread up to and including the largest."""
-    numbers, step = [1], 1
-    while numbers[-1] + step <= largest:
-        numbers.append(numbers[-1] + step)
-        if numbers[-1] == 1000 * step:
-            step *= 10
+    numbers, last_digit = [1], 1
+    while numbers[-1] + last_digit <= largest_number:
+        numbers.append(numbers[-1] + last_digit)
+        if numbers[-1] == 1000 * last_digit:
+            last_digit *= 10
     if max_count == 1:
-        return [largest]
+        return [largest_number]
     if len(numbers) > max_count - 1:
         numbers = [numbers[int(i * len(numbers) / (max_count - 1))] for i in range(max_count - 1)]
-    return numbers if numbers[-1] == largest else [*numbers, largest]
+    return numbers if numbers[-1] == largest_number else [*numbers, largest_number]
 
 
 def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
     """Return the pairs of bounds that the tuner compares."""
-    per_bound = math.isqrt(CANDIDATES)
+    num_per_bound = math.isqrt(CANDIDATES)
     most_groups = int(problem.pairs.groups_per_user.max())
     largest_amount = max(1, math.ceil(float(problem.amounts.max())))
-    group_bounds, amounts = spread_numbers(most_groups, per_bound), spread_numbers(largest_amount, per_bound)
-    if len(amounts) < per_bound:
-        group_bounds = spread_numbers(most_groups, CANDIDATES // len(amounts))
-    elif len(group_bounds) < per_bound:
-        amounts = spread_numbers(largest_amount, CANDIDATES // len(group_bounds))
-    return [(l0, linf) for l0 in group_bounds for linf in amounts]
+    group_bounds = spread_numbers(most_groups, num_per_bound)
+    amount_bounds = spread_numbers(largest_amount, num_per_bound)
+    if len(amount_bounds) < num_per_bound:
+        group_bounds = spread_numbers(most_groups, CANDIDATES // len(amount_bounds))
+    elif len(group_bounds) < num_per_bound:
+        amount_bounds = spread_numbers(largest_amount, CANDIDATES // len(group_bounds))
+    return [(l0, linf) for l0 in group_bounds for linf in amount_bounds]
 
 
 def pick_as_tuner(
@@ -421,18 +425,14 @@ def pick_as_tuner(
     if problem.pairs.num_pairs > MAX_PAIRS:
         raise refuse(f"the rule takes at most {MAX_PAIRS:,} pairs")
 
-    def compute_objective(pair: tuple[int, int]) -> float:
+    def compute_objective(bound_pair: tuple[int, int]) -> float:
         """Return the mean of the groups' root mean squared errors, as the tuner weighs them."""
-        weights = (
-            problem.pairs.multiplicities
-            if compute_keep_probabilities is None
-            else compute_keep_probabilities(pair[0])
-        )
-        total = float(weights.sum())
-        return (
-            float(weights @ np.sqrt(compute_moments(problem, *pair).mean_squares)) / total
-            if total > 0.0
-            else math.inf
-        )
+        group_weights = problem.pairs.multiplicities
+        if compute_keep_probabilities is not None:
+            group_weights = compute_keep_probabilities(bound_pair[0])
+        if not group_weights.any():
+            return math.inf
+        roots = np.sqrt(compute_moments(problem, *bound_pair).mean_squares)
+        return float(group_weights @ roots) / float(group_weights.sum())
 
     return min(list_tuner_candidates(problem), key=compute_objective)

@@ -80,17 +80,17 @@ class Selection:
 
     Args:
         problem: The problem; its parameters name a rule.
-        pairs: Its pairs, already sorted by group, if several problems share them.
+        pairs_by_group: Its pairs, already sorted by group, if several problems share them.
 
     Raises:
         InvalidInput: Its list of groups is public.
     """
 
-    def __init__(self, problem: PerGroupProblem, pairs: PairsByGroup | None = None) -> None:
+    def __init__(self, problem: PerGroupProblem, pairs_by_group: PairsByGroup | None = None) -> None:
         if not problem.parameters.selection.is_private:
             raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
-        self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
+        self.pairs = PairsByGroup.from_problem(problem) if pairs_by_group is None else pairs_by_group
         self.max_users_per_group = self.pairs.max_users_per_group
         self.max_groups_per_user = int(self.pairs.user_group_counts.max())
         self.largest_amount = float(self.pairs.amounts.max())
@@ -118,11 +118,11 @@ class Selection:
             max_groups: L0 of the users' sample.
             rule_max_groups: L0 of the rule; None for the same.
         """
-        key = max_groups, max_groups if rule_max_groups is None else rule_max_groups
-        if key not in self._keep_probabilities:
-            moments = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(key[1]))
-            self._keep_probabilities[key] = moments[0].keep_probabilities
-        return self._keep_probabilities[key]
+        bound_pair = max_groups, max_groups if rule_max_groups is None else rule_max_groups
+        if bound_pair not in self._keep_probabilities:
+            moments_by_rule = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(bound_pair[1]))
+            self._keep_probabilities[bound_pair] = moments_by_rule[0].keep_probabilities
+        return self._keep_probabilities[bound_pair]
 
     def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
         """Return the release probability and error of every group under a pair of bounds.
@@ -132,14 +132,16 @@ class Selection:
             max_amount: L-infinity, above 0, in the statistic's unit.
         """
         moments = self._compute_moments(max_groups, max_groups, max_amount)
-        noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
-        return self._split_errors(moments, noise)
+        noise_variance = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
+        return self._split_errors(moments, noise_variance)
 
     def _split_errors(self, moments: KeptMoments, noise_variance: float) -> SelectedGroups:
         """Build the release probabilities and errors of the groups from their moments and the noise variance."""
-        probabilities = moments.keep_probabilities
-        lost = (1.0 - probabilities) * self.problem.totals**2
-        return SelectedGroups(probabilities, moments.kept_squares + probabilities * noise_variance, lost)
+        keep_probabilities = moments.keep_probabilities
+        dropped_squares = (1.0 - keep_probabilities) * self.problem.totals**2
+        return SelectedGroups(
+            keep_probabilities, moments.kept_squares + keep_probabilities * noise_variance, dropped_squares
+        )
 
     def bound_vectors(self, cut_amounts: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
         """Return the release probability and error of every group if only the selection uses a sample.
@@ -149,9 +151,10 @@ class Selection:
             max_norm: T, on which the noise depends.
             max_groups: L0 of the selection.
         """
-        share = self.compute_keep_probabilities(max_groups)
+        keep_probabilities = self.compute_keep_probabilities(max_groups)
         return self._split_errors(
-            KeptMoments(share, share * cut_amounts**2), float(self.parameters.norm_noise(max_norm)) ** 2
+            KeptMoments(keep_probabilities, keep_probabilities * cut_amounts**2),
+            float(self.parameters.norm_noise(max_norm)) ** 2,
         )
 
     def _compute_moments(
@@ -183,33 +186,37 @@ class Selection:
             max_groups: As `evaluate_groups`.
             max_amount: As `evaluate_groups`.
         """
-        variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        tables = np.array([_tabulate_rule(p, max_groups, self.max_users_per_group) for p in variants])
-        moments = compute_kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
-        noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
-        return [self._split_errors(f, n) for f, n in zip(moments, noise, strict=True)]
-
-    def compute_lower_bound(self, groups: tuple[int, int], amounts: tuple[float, float]) -> float:
-        """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
-        (a, b), (c, d) = groups, amounts
-        t2 = self.problem.totals**2
-        # The sample of b under the rule of a keeps at least as much as every pair in the box; below, the sample of a
-        # under the rule of b keeps at most as much.
-        kept_most = self._compute_moments(b, a, d)
-        # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
-        gain = np.maximum(kept_most.keep_probabilities * t2 - kept_most.kept_squares, 0.0)
-        min_probability = self.compute_keep_probabilities(a, b)
-        noise = float(self.parameters.pair_noise(a, c)) ** 2
-        cut = self.problem.sum_by_group(np.maximum(self.problem.amounts - d, 0.0))
-        max_gain = np.maximum(t2 - cut**2, 0.0)
-        if noise == 0.0:
-            return self.problem.combine_errors(t2 - gain)
-        share = np.divide(gain, max_gain, out=np.zeros_like(gain), where=max_gain > 0.0)
-        small_noise_squares = t2 - gain + noise * np.maximum(min_probability, share)
-        large_noise_squares = t2 - np.minimum(gain, min_probability * max_gain) + noise * min_probability
-        return self.problem.combine_errors(
-            np.maximum(np.where(noise < max_gain, small_noise_squares, large_noise_squares), 0.0)
+        parameter_variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        rule_tables = np.array(
+            [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in parameter_variants]
         )
+        kept_moments = compute_kept_moments(
+            self.pairs, max_groups, rule_tables, max_amount, self.problem.totals
+        )
+        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in parameter_variants]
+        return [self._split_errors(f, n) for f, n in zip(kept_moments, noise_variances, strict=True)]
+
+    def compute_lower_bound(
+        self, l0_interval: tuple[int, int], amount_interval: tuple[float, float]
+    ) -> float:
+        """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
+        (a, b), (c, d), t2 = l0_interval, amount_interval, self.problem.totals**2
+        # The sample of b under the rule of a keeps at least as much as every pair in the box; below, the sample of a
+        # under the rule of b keeps at most as much. U, V and H are those of the module.
+        most_kept = self._compute_moments(b, a, d)
+        # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
+        u = np.maximum(most_kept.keep_probabilities * t2 - most_kept.kept_squares, 0.0)
+        v = self.compute_keep_probabilities(a, b)
+        noise_variance = float(self.parameters.pair_noise(a, c)) ** 2
+        if noise_variance == 0.0:
+            return self.problem.combine_errors(t2 - u)
+        cut_amounts = self.problem.sum_by_group(np.maximum(self.problem.amounts - d, 0.0))
+        h = np.maximum(t2 - cut_amounts**2, 0.0)
+        least_shares = np.divide(u, h, out=np.zeros_like(u), where=h > 0.0)
+        small_noise_squares = t2 - u + noise_variance * np.maximum(v, least_shares)
+        large_noise_squares = t2 - np.minimum(u, v * h) + noise_variance * v
+        mean_squares = np.where(noise_variance < h, small_noise_squares, large_noise_squares)
+        return self.problem.combine_errors(np.maximum(mean_squares, 0.0))
 
 
 def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: int) -> FloatArray:
@@ -245,26 +252,26 @@ def best_selected_pair(
 
     def is_over() -> bool:
         """Report the progress, and return True if the evaluations are used up or the search was stopped."""
-        done = selection.num_evaluations - first_evaluation
-        progress(min(done / max_evaluations, 1.0))
-        return done >= max_evaluations or should_stop()
+        num_done = selection.num_evaluations - first_evaluation
+        progress(min(num_done / max_evaluations, 1.0))
+        return num_done >= max_evaluations or should_stop()
 
     search.begin(is_over)
     while search.heap and search.heap[0][0] < search.best_error * (1.0 - tolerance) and not is_over():
         search.split(tolerance)
-    (groups, amount), value = search.best_bounds, search.best_error
-    lower_bound = min([value, *(bound for bound, _, _ in search.heap), search.closed_bound])
-    argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
-    certificate = Certificate(value, lower_bound, argument)
+    (max_groups, max_amount), best_error = search.best_bounds, search.best_error
+    lower_bound = min([best_error, *(bound for bound, _, _ in search.heap), search.closed_bound])
+    proof_text = "in every box, the users kept at one end and the rule at the other bound what is kept"
+    certificate = Certificate(best_error, lower_bound, proof_text)
     num_done = selection.num_evaluations - first_evaluation
     is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not is_settled:
         stop_reason = f"Stopped after {wording.counted(num_done, 'evaluation')}; the certificate has the gap."
-    elif groups:
+    elif max_groups:
         stop_reason = f"Within {tolerance:g} of the best pair, after {num_done:,} evaluations."
     else:
         stop_reason = f"Nothing useful can be released: within {tolerance:g}, publishing no group is best."
-    return PairChoice(groups, amount, value, certificate, num_done, stop_reason, is_settled)
+    return PairChoice(max_groups, max_amount, best_error, certificate, num_done, stop_reason, is_settled)
 
 
 class _Search:
@@ -299,52 +306,52 @@ class _Search:
         s = self.selection
         if s.largest_amount == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
-        low = 1.0 if self.is_integer else s.largest_amount / 1e3
-        amounts = np.unique(np.geomspace(low, s.largest_amount, GRID)).tolist()
-        for amount, groups in product(amounts, space_evenly(s.max_groups_per_user, GRID)):
+        smallest_amount = 1.0 if self.is_integer else s.largest_amount / 1e3
+        grid_amounts = np.unique(np.geomspace(smallest_amount, s.largest_amount, GRID)).tolist()
+        for max_amount, max_groups in product(grid_amounts, space_evenly(s.max_groups_per_user, GRID)):
             if is_over():
                 break
-            self.evaluate(groups, amount)
-        step = 2.0
-        while step > 1.05 and self.best_bounds[0] and not is_over():
-            (g, c), previous = self.best_bounds, self.best_error
-            for a, b in ((step, 1.0), (1.0 / step, 1.0), (1.0, step), (1.0, 1.0 / step)):
+            self.evaluate(max_groups, max_amount)
+        ratio = 2.0
+        while ratio > 1.05 and self.best_bounds[0] and not is_over():
+            (g, c), previous_error = self.best_bounds, self.best_error
+            for a, b in ((ratio, 1.0), (1.0 / ratio, 1.0), (1.0, ratio), (1.0, 1.0 / ratio)):
                 self.evaluate(round(g * a), c * b)
-            if self.best_error >= previous:
-                step = math.sqrt(step)
+            if self.best_error >= previous_error:
+                ratio = math.sqrt(ratio)
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
-    def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
+    def _add(self, l0_interval: tuple[int, int], amount_interval: tuple[float, float]) -> None:
         """Evaluate a box of one pair, or bound a larger box and keep it if it may hold a better pair."""
-        if groups[0] > groups[1] or amounts[0] > amounts[1]:
+        if l0_interval[0] > l0_interval[1] or amount_interval[0] > amount_interval[1]:
             return
-        if groups[0] == groups[1] and amounts[0] == amounts[1]:
-            self.evaluate(groups[0], amounts[0])
+        if l0_interval[0] == l0_interval[1] and amount_interval[0] == amount_interval[1]:
+            self.evaluate(l0_interval[0], amount_interval[0])
             return
-        bound = self.selection.compute_lower_bound(groups, amounts)
-        if bound < self.best_error:
-            heapq.heappush(self.heap, (bound, groups, amounts))
+        error_bound = self.selection.compute_lower_bound(l0_interval, amount_interval)
+        if error_bound < self.best_error:
+            heapq.heappush(self.heap, (error_bound, l0_interval, amount_interval))
 
     def split(self, tolerance: float) -> None:
         """Halve the most promising box along the bound whose ends differ most in ratio."""
-        bound, groups, amounts = heapq.heappop(self.heap)
-        (a, b), (c, d) = groups, amounts
-        ratio = d / c if c > 0.0 else math.inf
-        if b / a >= ratio:
+        error_bound, l0_interval, amount_interval = heapq.heappop(self.heap)
+        (a, b), (c, d) = l0_interval, amount_interval
+        amount_ratio = d / c if c > 0.0 else math.inf
+        if b / a >= amount_ratio:
             middle_groups = min(max(math.isqrt(a * b), a), b - 1)
-            self._add((a, middle_groups), amounts)
-            self._add((middle_groups + 1, b), amounts)
+            self._add((a, middle_groups), amount_interval)
+            self._add((middle_groups + 1, b), amount_interval)
         elif self.is_integer:
             middle_amount = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
-            self._add(groups, (c, middle_amount))
-            self._add(groups, (middle_amount + 1.0, d))
-        elif ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
+            self._add(l0_interval, (c, middle_amount))
+            self._add(l0_interval, (middle_amount + 1.0, d))
+        elif amount_ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
             self.evaluate(b, d)
-            self.closed_bound = min(self.closed_bound, bound)
+            self.closed_bound = min(self.closed_bound, error_bound)
         else:
             middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
-            self._add(groups, (c, middle_amount))
-            self._add(groups, (middle_amount, d))
+            self._add(l0_interval, (c, middle_amount))
+            self._add(l0_interval, (middle_amount, d))
 
 
 @dataclass(frozen=True)
@@ -379,35 +386,30 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     largest_norm = float(compute_norms(problem).max())
     if largest_norm == 0.0:
         return None
-    best: SelectedVector | None = None
-    num_evaluated = 0
+    best_vector: SelectedVector | None = None
+    num_evaluations = 0
 
-    def evaluate(rules: Iterable[VectorRule], norms: FloatArray, group_bounds: list[int]) -> None:
-        """Evaluate every rule with every norm and L0, and keep the best; stop when asked to."""
-        nonlocal best, num_evaluated
+    def evaluate(rules: Iterable[VectorRule], norms: FloatArray, group_bounds: Iterable[int]) -> None:
+        """Evaluate every rule with every T and L0, and keep the best; end where ``should_stop`` says so."""
+        nonlocal best_vector, num_evaluations
         for rule, norm in product(rules, norms.tolist()):
             if should_stop():
                 return
             cut_amounts = sum_cut_amounts(problem, rule, norm)
-            for groups in group_bounds:
-                error = problem.combine_errors(
-                    selection.bound_vectors(cut_amounts, norm, groups).mean_squares
-                )
-                num_evaluated += 1
-                if error < (problem.error_of_nothing if best is None else best.error):
-                    best = SelectedVector(groups, norm, rule, error, num_evaluated)
+            for max_groups in group_bounds:
+                selected_groups = selection.bound_vectors(cut_amounts, norm, max_groups)
+                error = problem.combine_errors(selected_groups.mean_squares)
+                num_evaluations += 1
+                if error < (problem.error_of_nothing if best_vector is None else best_vector.error):
+                    best_vector = SelectedVector(max_groups, norm, rule, error, num_evaluations)
 
-    evaluate(
-        VectorRule,
-        np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS),
-        space_evenly(selection.max_groups_per_user, 2 * GRID),
-    )
-    if best is None:
+    most_groups = selection.max_groups_per_user
+    all_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
+    evaluate(VectorRule, all_norms, space_evenly(most_groups, 2 * GRID))
+    if best_vector is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.
-    step = NORM_RANGE ** (1.0 / (NORMS - 1))
-    near_group_bounds = [
-        x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.max_groups_per_user
-    ]
-    evaluate([best.rule], np.geomspace(best.max_norm / step, best.max_norm * step, NORMS), near_group_bounds)
-    return replace(best, num_evaluations=num_evaluated)
+    ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), best_vector.max_groups
+    near_norms = np.geomspace(best_vector.max_norm / ratio, best_vector.max_norm * ratio, NORMS)
+    evaluate([best_vector.rule], near_norms, range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1))
+    return replace(best_vector, num_evaluations=num_evaluations)

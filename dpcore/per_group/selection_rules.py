@@ -42,12 +42,12 @@ class SelectionRule(Option):
 
 
 def compute_keep_probabilities(
-    rule: SelectionRule, epsilon: float, delta: float, max_groups: int, max_users: int
+    selection_rule: SelectionRule, epsilon: float, delta: float, max_groups: int, max_users: int
 ) -> FloatArray:
     """Return the probability that a group is released, by its number of users.
 
     Args:
-        rule: A rule other than the public list.
+        selection_rule: A rule other than the public list.
         epsilon: Budget of the selection of all groups together.
         delta: Strictly between 0 and 1; likewise.
         max_groups: L0, groups per user, whole, at least 1.
@@ -56,8 +56,8 @@ def compute_keep_probabilities(
     Returns:
         Shape (max_users + 1,), ascending; 0 for no users, as the mechanism does not know such a group.
     """
-    users = np.arange(max_users + 1, dtype=np.float64)
-    probabilities = _PROBABILITIES[rule](users, epsilon, delta, max_groups)
+    user_counts = np.arange(max_users + 1, dtype=np.float64)
+    probabilities = _PROBABILITIES[selection_rule](user_counts, epsilon, delta, max_groups)
     probabilities[0] = 0.0
     return probabilities
 
@@ -67,48 +67,50 @@ def delta_per_group(delta: float, max_groups: int) -> float:
     return -math.expm1(math.log1p(-delta) / max_groups)
 
 
-def _truncated_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+def _compute_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     """Return the release probabilities of the truncated geometric rule, shape of the numbers of users n."""
     e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
     # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon').
-    rise = math.expm1(e) if e < 700.0 else math.inf
+    growth = math.expm1(e) if e < 700.0 else math.inf
     # e^epsilon' exceeds float64: a group of two users is then kept with certainty, of one user with probability delta'.
-    if math.isinf(rise):
+    if math.isinf(growth):
         return np.where(n >= 2.0, 1.0, np.where(n == 1.0, d, 0.0))
-    n1 = 1 + math.floor(math.log((rise + 2.0 * d) / ((rise + 2.0) * d)) / e) if rise > 0.0 else 1
+    n1 = 1 + math.floor(math.log((growth + 2.0 * d) / ((growth + 2.0) * d)) / e) if growth > 0.0 else 1
     n1 = max(n1, 1)
     with np.errstate(over="ignore"):
-        rising = np.expm1(np.minimum(n, n1) * e) / rise * d
-    last_rise = float(np.expm1(n1 * e) / rise * d)
-    decay = np.maximum(n - n1, 0.0) * e
-    falling = -np.expm1(-decay) * (1.0 + d / rise) + np.exp(-decay) * last_rise
-    return np.asarray(np.minimum(np.where(n <= n1, rising, falling), 1.0))
+        rising_probabilities = np.expm1(np.minimum(n, n1) * e) / growth * d
+    last_rise = float(np.expm1(n1 * e) / growth * d)
+    decays = np.maximum(n - n1, 0.0) * e
+    falling_probabilities = -np.expm1(-decays) * (1.0 + d / growth) + np.exp(-decays) * last_rise
+    return np.asarray(np.minimum(np.where(n <= n1, rising_probabilities, falling_probabilities), 1.0))
 
 
-def _laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+def _compute_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     """Return the release probabilities of the Laplace threshold, shape of the numbers of users n."""
-    scale = max_groups / epsilon
-    share = delta_per_group(delta, max_groups)
+    noise_scale = max_groups / epsilon
+    group_delta = delta_per_group(delta, max_groups)
     # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
-    threshold = 1.0 - scale * (math.log(2.0 * share) if share <= 0.5 else -math.log(2.0 * (1.0 - share)))
-    distance = (n - threshold) / scale
-    tail = 0.5 * np.exp(-np.abs(distance))
-    return np.asarray(np.where(distance < 0.0, tail, 1.0 - tail))
+    quantile = math.log(2.0 * group_delta) if group_delta <= 0.5 else -math.log(2.0 * (1.0 - group_delta))
+    threshold = 1.0 - noise_scale * quantile
+    scaled_distances = (n - threshold) / noise_scale
+    tail_probabilities = 0.5 * np.exp(-np.abs(scaled_distances))
+    return np.asarray(np.where(scaled_distances < 0.0, tail_probabilities, 1.0 - tail_probabilities))
 
 
-def _gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     """Return the release probabilities of the Gaussian threshold, shape of the numbers of users n."""
     from scipy.special import ndtr, ndtri
 
-    unit = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
-    deviation = unit * math.sqrt(max_groups)
-    share = delta_per_group(delta / 2.0, max_groups)  # Probability of each of the L0 groups of a single user.
-    threshold = 1.0 - deviation * float(ndtri(share))
-    return np.asarray(ndtr((n - threshold) / deviation))
+    unit_scale = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
+    noise_deviation = unit_scale * math.sqrt(max_groups)
+    # Probability of each of the L0 groups of a single user.
+    group_delta = delta_per_group(delta / 2.0, max_groups)
+    threshold = 1.0 - noise_deviation * float(ndtri(group_delta))
+    return np.asarray(ndtr((n - threshold) / noise_deviation))
 
 
 _PROBABILITIES = {
-    SelectionRule.TRUNCATED_GEOMETRIC: _truncated_geometric,
-    SelectionRule.LAPLACE: _laplace,
-    SelectionRule.GAUSSIAN: _gaussian,
+    SelectionRule.TRUNCATED_GEOMETRIC: _compute_geometric,
+    SelectionRule.LAPLACE: _compute_laplace,
+    SelectionRule.GAUSSIAN: _compute_gaussian,
 }

@@ -36,51 +36,51 @@ class SortedPairs:
         groups_per_user = problem.pairs.groups_per_user
         max_groups_per_user, num_entries = int(groups_per_user.max()), problem.pairs.num_entries
         largest_amount = float(np.abs(problem.amounts).max())
-        descending_groups = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
+        size_ranks = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
         if (
             problem.parameters.statistic.is_integer
             and max_groups_per_user * num_entries * (largest_amount + 1.0) < 2.0**62
         ):
             # One integer key per pair is sorted in place, in order of users' sizes, groups and amounts; equal keys
             # become one entry.
-            width = int(largest_amount) + 1
-            keys = (
-                descending_groups * num_entries + problem.pairs.group_codes
-            ) * width + problem.amounts.astype(np.int64)
-            keys.sort()
-            first_indices = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
-            counts = np.diff(np.r_[first_indices, keys.size]).astype(np.float64)
-            keys = keys[first_indices]
-            amounts = (keys % width).astype(np.float64)
-            keys //= width
+            num_amounts = int(largest_amount) + 1
+            pair_keys = (
+                size_ranks * num_entries + problem.pairs.group_codes
+            ) * num_amounts + problem.amounts.astype(np.int64)
+            pair_keys.sort()
+            entry_starts = np.flatnonzero(np.r_[True, pair_keys[1:] != pair_keys[:-1]])
+            entry_counts = np.diff(np.r_[entry_starts, pair_keys.size]).astype(np.float64)
+            pair_keys = pair_keys[entry_starts]
+            amounts = (pair_keys % num_amounts).astype(np.float64)
+            pair_keys //= num_amounts
             return cls._from_sorted(
-                max_groups_per_user - keys // num_entries, keys % num_entries, amounts, counts
+                max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries, amounts, entry_counts
             )
-        order = np.argsort(descending_groups, kind="stable")
-        amounts = problem.amounts[order]
+        sorted_indices = np.argsort(size_ranks, kind="stable")
+        amounts = problem.amounts[sorted_indices]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
         return cls._from_sorted(
-            max_groups_per_user - descending_groups[order],
-            problem.pairs.group_codes[order],
+            max_groups_per_user - size_ranks[sorted_indices],
+            problem.pairs.group_codes[sorted_indices],
             np.abs(amounts),
             signs,
         )
 
     @classmethod
     def _from_sorted(
-        cls, entry_sizes: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray
+        cls, entry_sizes: IntArray, groups: IntArray, amounts: FloatArray, signed_counts: FloatArray
     ) -> SortedPairs:
         """Build the object from sorted entries; ``entry_sizes`` is the number of groups of each entry's user."""
         starts = np.flatnonzero(np.r_[True, entry_sizes[1:] != entry_sizes[:-1]])
-        return cls(groups, amounts, counts, entry_sizes[starts], np.r_[starts, entry_sizes.size])
+        return cls(groups, amounts, signed_counts, entry_sizes[starts], np.r_[starts, entry_sizes.size])
 
     def select_groups(self, group_codes: IntArray, num_groups: int) -> SortedPairs:
         """Return the entries of the given groups, with new codes from 0 on."""
         new_codes = np.full(num_groups, -1, dtype=np.int64)
         new_codes[group_codes] = np.arange(group_codes.size)
-        groups = new_codes[self.groups]
-        is_selected = groups >= 0
+        entry_groups = new_codes[self.groups]
+        is_selected = entry_groups >= 0
         entry_sizes = np.repeat(self.sizes, np.diff(self.starts))[is_selected]
         return self._from_sorted(
-            entry_sizes, groups[is_selected], self.amounts[is_selected], self.signed_counts[is_selected]
+            entry_sizes, entry_groups[is_selected], self.amounts[is_selected], self.signed_counts[is_selected]
         )

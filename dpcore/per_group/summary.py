@@ -35,25 +35,25 @@ class SummaryProblem:
     """The problem on a distribution of pairs.
 
     Args:
-        sizes: The distribution.
+        pair_sizes: The distribution.
         parameters: The parameters: rows or distinct users, a public list of groups.
 
     Raises:
         InvalidInput: The parameters need the pairs themselves.
     """
 
-    def __init__(self, sizes: PairSizes, parameters: PerGroupParameters) -> None:
+    def __init__(self, pair_sizes: PairSizes, parameters: PerGroupParameters) -> None:
         with Problems() as problems:
             if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
                 problems.add("sums and means need the pairs themselves", remedy="Choose rows or users")
             if parameters.selection.is_private:
                 problems.add("private groups need the pairs themselves", remedy="Choose a public list")
-            num_occupied_groups = sizes.task_rows.size
+            num_occupied_groups = pair_sizes.task_rows.size
             if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
                 problems.add(
                     f"the data hold {num_occupied_groups:,} groups, more than the {parameters.num_groups:,} entered"
                 )
-        self.sizes, self.parameters = sizes, parameters
+        self.pair_sizes, self.parameters = pair_sizes, parameters
         self.num_empty_groups = (
             0 if parameters.num_groups is None else parameters.num_groups - num_occupied_groups
         )
@@ -62,14 +62,14 @@ class SummaryProblem:
     @cached_property
     def amounts(self) -> FloatArray:
         """Return the amount of a pair of each size, shape (num_sizes,)."""
-        rows = self.sizes.rows.astype(np.float64)
+        rows = self.pair_sizes.rows.astype(np.float64)
         return np.ones_like(rows) if self.parameters.statistic is Statistic.USERS else rows
 
     @cached_property
     def totals(self) -> FloatArray:
         """Return the true value of every group with rows, shape (num_tasks,)."""
-        users = self.parameters.statistic is Statistic.USERS
-        return (self.sizes.task_users if users else self.sizes.task_rows).astype(np.float64)
+        counts_users = self.parameters.statistic is Statistic.USERS
+        return (self.pair_sizes.task_users if counts_users else self.pair_sizes.task_rows).astype(np.float64)
 
     @property
     def num_groups(self) -> int:
@@ -79,21 +79,21 @@ class SummaryProblem:
     @cached_property
     def _merged_totals(self) -> tuple[FloatArray, FloatArray]:
         """Return the distinct totals (0 for empty groups), and the weight of all groups with each."""
-        totals, times = np.unique(
-            np.r_[self.totals, np.zeros(min(self.num_empty_groups, 1))], return_counts=True
-        )
-        number = times.astype(np.float64)
+        all_totals = np.r_[self.totals, np.zeros(min(self.num_empty_groups, 1))]
+        distinct_totals, repeats = np.unique(all_totals, return_counts=True)
+        group_counts = repeats.astype(np.float64)
         if self.num_empty_groups:
-            number[0] = self.num_empty_groups
-        return totals, number * self.parameters.group_weights(totals, number)
+            group_counts[0] = self.num_empty_groups
+        return distinct_totals, group_counts * self.parameters.group_weights(distinct_totals, group_counts)
 
-    def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
-        """Return the exact sums over all groups of bias and of sampling variance."""
-        number = self.sizes.pairs.astype(np.float64)
-        clipped = np.minimum(self.amounts, max_amount)
-        share = np.minimum(1.0, max_groups / self.sizes.groups)
-        bias = float(number @ (self.amounts - share * clipped))
-        return bias, float(number @ (share * (1.0 - share) * clipped**2))
+    def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
+        """Return the exact sums over all groups of bias and of sampling variance, and the noise variance of each."""
+        kept_shares = np.minimum(1.0, max_groups / self.pair_sizes.groups)
+        kept_amounts = kept_shares * np.minimum(self.amounts, max_amount)
+        bias_sum = float(self.pair_sizes.pairs @ (self.amounts - kept_amounts))
+        variance_sum = float(self.pair_sizes.pairs @ ((1.0 / kept_shares - 1.0) * kept_amounts**2))
+        noise_variance = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
+        return bias_sum, variance_sum, noise_variance
 
     def compute_error(self, max_groups: int, max_amount: float) -> float:
         """Return the objective under a pair of bounds; arguments as `compute_error_parts`."""
@@ -106,14 +106,14 @@ class SummaryProblem:
             max_groups: L0, whole, at least 1.
             max_amount: L-infinity in rows, above 0.
         """
-        bias, variance = self._compute_sums(max_groups, max_amount)
-        noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
+        bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)
         totals, weights = self._merged_totals
-        share = totals / float(self.totals.sum())
-        squares = (share * bias) ** 2 + share * variance + noise
-        weights_of_parts = self.parameters.divide_weights(squares, weights)
-        error = self.parameters.combine_errors(squares, weights)
-        return error, float((share * variance) @ weights_of_parts), noise * float(weights_of_parts.sum())
+        shares = totals / float(self.totals.sum())
+        mean_squares = (shares * bias_sum) ** 2 + shares * variance_sum + noise_variance
+        divided_weights = self.parameters.divide_weights(mean_squares, weights)
+        sampling_part = float((shares * variance_sum) @ divided_weights)
+        noise_part = noise_variance * float(divided_weights.sum())
+        return self.parameters.combine_errors(mean_squares, weights), sampling_part, noise_part
 
     @property
     def error_of_nothing(self) -> float:
@@ -122,27 +122,26 @@ class SummaryProblem:
         return self.parameters.combine_errors(totals**2, weights)
 
     def compute_limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
-        """Return lower and upper limits of the root mean square over groups for any mixture, or None."""
+        """Return limits of the root mean square over groups for any mixture of pairs; None for other objectives."""
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
-        bias, variance = self._compute_sums(max_groups, max_amount)
-        noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
-        other_variance = variance / self.num_groups + noise
+        bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)
+        other_variance = variance_sum / self.num_groups + noise_variance
         # Smallest if all groups lose the same, largest if the largest groups lose everything.
-        lost = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias), prepend=0.0)
-        smallest, largest = bias**2 / self.totals.size, float(lost @ lost)
+        lost_totals = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias_sum), prepend=0.0)
+        least_sum, largest_sum = bias_sum**2 / self.totals.size, float(lost_totals @ lost_totals)
         return (
-            math.sqrt(smallest / self.num_groups + other_variance),
-            math.sqrt(largest / self.num_groups + other_variance),
+            math.sqrt(least_sum / self.num_groups + other_variance),
+            math.sqrt(largest_sum / self.num_groups + other_variance),
         )
 
 
 def best_summary_pair(problem: SummaryProblem) -> PairChoice:
-    """Search the best pair for a distribution; nothing is proved."""
-    largest = int(problem.sizes.groups.max()), int(problem.amounts.max())
-    errors_by_pair, _ = search_pairs(problem.compute_error, largest, GRID_POINTS, 1.3)
-    pair = min(errors_by_pair, key=errors_by_pair.__getitem__)
-    groups, amount = pair if errors_by_pair[pair] < problem.error_of_nothing else (0, 0)
-    error = min(errors_by_pair[pair], problem.error_of_nothing)
+    """Return the best pair that a search finds for a distribution, without a proof; 0 and 0 to release nothing."""
+    max_bounds = int(problem.pair_sizes.groups.max()), int(problem.amounts.max())
+    errors_by_pair, _ = search_pairs(problem.compute_error, max_bounds, GRID_POINTS, 1.3)
+    best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
+    max_groups, max_amount = best_bounds if errors_by_pair[best_bounds] < problem.error_of_nothing else (0, 0)
+    best_error = min(errors_by_pair[best_bounds], problem.error_of_nothing)
     stop_reason = f"Best of {len(errors_by_pair):,} pairs tried, without a proof. {APPROXIMATE}"
-    return PairChoice(groups, float(amount), error, None, len(errors_by_pair), stop_reason)
+    return PairChoice(max_groups, float(max_amount), best_error, None, len(errors_by_pair), stop_reason)

@@ -34,13 +34,13 @@ class PairsByGroup:
         groups: Group codes, ascending, shape (num_pairs,).
         user_group_counts: Number of groups of each pair's user, likewise.
         amounts: Amount of each pair, likewise.
-        num_groups: Number of entries of arrays by group.
+        num_entries: Number of entries of arrays by group.
     """
 
     groups: IntArray
     user_group_counts: IntArray
     amounts: FloatArray
-    num_groups: int
+    num_entries: int
 
     @classmethod
     def from_problem(cls, problem: PerGroupProblem) -> PairsByGroup:
@@ -83,7 +83,7 @@ def compute_kept_moments(
     """Return the moments of every group under each of several selection rules.
 
     Args:
-        pairs: The pairs.
+        pairs: The pairs of user and group, by group.
         max_groups: L0, at least 1: the users' sample of groups.
         rule_tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
         max_amount: L-infinity, which clips amounts; None to compute only the probability of keeping.
@@ -93,61 +93,57 @@ def compute_kept_moments(
         One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
-    num_groups = pairs.num_groups
     is_certain = pairs.user_group_counts <= max_groups
     amounts = None if max_amount is None else np.minimum(pairs.amounts, max_amount)
     has_equal_amounts = amounts is not None and bool(amounts[0] == amounts.min() == amounts.max())
-    num_certain_users = np.bincount(pairs.groups[is_certain], minlength=num_groups)
-    offsets = np.zeros(num_groups)
+    certain_users, uncertain_users = (
+        np.bincount(pairs.groups[is_counted], minlength=pairs.num_entries)
+        for is_counted in (is_certain, ~is_certain)
+    )
+    offsets = np.zeros(pairs.num_entries)
     if amounts is not None:
         assert targets is not None
-        offsets = np.bincount(pairs.groups[is_certain], amounts[is_certain], num_groups) - targets
-    is_uncertain = ~is_certain
-    num_uncertain_users = np.bincount(pairs.groups[is_uncertain], minlength=num_groups)
-    starts = np.cumsum(num_uncertain_users) - num_uncertain_users
-    sample_probabilities = max_groups / pairs.user_group_counts[is_uncertain]
-    uncertain_amounts = None if amounts is None or has_equal_amounts else amounts[is_uncertain]
-    probabilities, kept_squares = (np.empty((rule_tables.shape[0], num_groups)) for _ in range(2))
-    for group_codes, width in _batches(num_uncertain_users):
-        positions = np.arange(width)
-        is_user = positions < num_uncertain_users[group_codes, None]
-        indices = np.where(is_user, starts[group_codes, None] + positions, 0)
-        p = np.where(is_user, sample_probabilities[indices] if sample_probabilities.size else 0.0, 0.0)
-        m = (
-            None
-            if uncertain_amounts is None
-            else np.where(is_user, uncertain_amounts[indices] if uncertain_amounts.size else 0.0, 0.0)
+        offsets = np.bincount(pairs.groups[is_certain], amounts[is_certain], pairs.num_entries) - targets
+    group_starts = np.cumsum(uncertain_users) - uncertain_users
+    sample_probabilities = max_groups / pairs.user_group_counts[~is_certain]
+    uncertain_amounts = None if amounts is None or has_equal_amounts else amounts[~is_certain]
+    keep_probabilities, kept_squares = np.zeros((2, rule_tables.shape[0], pairs.num_entries))
+    for group_codes, width in _generate_batches(uncertain_users):
+        positions, counts = np.arange(width), np.arange(width + 1)
+        is_user = positions < uncertain_users[group_codes, None]
+        indices = np.where(is_user, group_starts[group_codes, None] + positions, 0)
+        p, m = (
+            None if x is None else np.where(is_user, x[indices] if x.size else 0.0, 0.0)
+            for x in (sample_probabilities, uncertain_amounts)
         )
-        product = _multiply_users(p, m)
-        # Positions beyond the users of a group have the coefficient 0, so the table entry there has no effect.
-        n = np.minimum(num_certain_users[group_codes, None] + np.arange(width + 1), rule_tables.shape[1] - 1)
-        moments_by_rule = [np.einsum("gn,cgn->cg", table[n], product) for table in rule_tables]
+        assert p is not None
+        coefficients = _multiply_users(p, m)
+        # Counts beyond the users of a group have the coefficient 0, so the table entry there has no effect.
+        n = np.minimum(certain_users[group_codes, None] + counts, rule_tables.shape[1] - 1)
         d = offsets[group_codes]
-        for rule, sums in enumerate(moments_by_rule):
+        for rule_index, rule_table in enumerate(rule_tables):
+            x = np.einsum("gn,cgn->cg", rule_table[n], coefficients)
             # A probability, up to the rounding of the transform.
-            probabilities[rule, group_codes] = np.clip(sums[0], 0.0, 1.0)
-            if amounts is None:
-                kept_squares[rule, group_codes] = 0.0
-            elif has_equal_amounts:  # S is a multiple of N.
-                squared_gaps = (d[:, None] + float(amounts[0]) * np.arange(width + 1)) ** 2
-                kept_squares[rule, group_codes] = np.einsum(
-                    "gn,gn,gn->g", rule_tables[rule][n], squared_gaps, product[0]
-                )
-            else:
-                kept_squares[rule, group_codes] = sums[2] + d * (2.0 * sums[1] + d * sums[0])
-    return [KeptMoments(k, np.maximum(s, 0.0)) for k, s in zip(probabilities, kept_squares, strict=True)]
+            keep_probabilities[rule_index, group_codes] = np.clip(x[0], 0.0, 1.0)
+            if amounts is not None and has_equal_amounts:  # S is a multiple of N.
+                squares = (d[:, None] + float(amounts[0]) * counts) ** 2
+                weights = rule_table[n] * coefficients[0]
+                kept_squares[rule_index, group_codes] = np.einsum("gn,gn->g", weights, squares)
+            elif amounts is not None:
+                kept_squares[rule_index, group_codes] = x[2] + d * (2.0 * x[1] + d * x[0])
+    return [KeptMoments(k, np.maximum(s, 0.0)) for k, s in zip(keep_probabilities, kept_squares, strict=True)]
 
 
-def _batches(num_users: IntArray) -> Iterator[tuple[IntArray, int]]:
+def _generate_batches(num_users: IntArray) -> Iterator[tuple[IntArray, int]]:
     """Yield batches of groups with up to 1, 2, 4, … users to multiply, as many as fit a block, and that width."""
-    levels = np.zeros(num_users.size, dtype=np.int64)
-    levels[num_users > 1] = np.ceil(np.log2(num_users[num_users > 1])).astype(np.int64)
-    order = np.argsort(levels, kind="stable")
-    edges = np.searchsorted(levels[order], np.arange(levels.max(initial=0) + 2))
-    for j, (begin, end) in enumerate(pairwise(edges)):
-        step = max(1, USERS_PER_BLOCK >> j)
-        for first in range(int(begin), int(end), step):
-            yield order[first : min(first + step, int(end))], 1 << j
+    batch_levels = np.zeros(num_users.size, dtype=np.int64)
+    batch_levels[num_users > 1] = np.ceil(np.log2(num_users[num_users > 1])).astype(np.int64)
+    ascending_indices = np.argsort(batch_levels, kind="stable")
+    level_edges = np.searchsorted(batch_levels[ascending_indices], np.arange(batch_levels.max(initial=0) + 2))
+    for j, (level_begin, level_end) in enumerate(pairwise(level_edges)):
+        batch_size = max(1, USERS_PER_BLOCK >> j)
+        for begin_index in range(int(level_begin), int(level_end), batch_size):
+            yield ascending_indices[begin_index : min(begin_index + batch_size, int(level_end))], 1 << j
 
 
 def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
@@ -157,43 +153,43 @@ def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
         p: Probability that each user is kept, 0 for no user, shape (groups, width), width a power of two.
         m: Amount of each user; None for P alone.
     """
-    groups, width = p.shape
-    number = 1 if m is None else 3
+    num_groups, num_positions = p.shape
+    num_moments = 1 if m is None else 3
     # Coefficients first, then the users of all groups: every step works on whole rows.
-    x = np.zeros((number, 2, groups * width))
-    flat = p.ravel()
-    x[0, 0], x[0, 1] = 1.0 - flat, flat
+    x = np.zeros((num_moments, 2, num_groups * num_positions))
+    kept_probabilities = p.ravel()
+    x[0, 0], x[0, 1] = 1.0 - kept_probabilities, kept_probabilities
     if m is not None:
-        x[1, 1] = flat * m.ravel()
+        x[1, 1] = kept_probabilities * m.ravel()
         x[2, 1] = x[1, 1] * m.ravel()
-    while x.shape[2] > groups and x.shape[1] <= 1 << CONVOLUTION_LEVELS:
+    while x.shape[2] > num_groups and x.shape[1] <= 1 << CONVOLUTION_LEVELS:
         x = _convolve(x[:, :, 0::2], x[:, :, 1::2])
     x = np.ascontiguousarray(x.transpose(0, 2, 1))
-    while x.shape[1] > groups:
+    while x.shape[1] > num_groups:
         x = _multiply_by_fft(x[:, 0::2], x[:, 1::2])
     return x
 
 
 def _convolve(x: FloatArray, y: FloatArray) -> FloatArray:
     """Multiply the polynomials of pairs of users by plain convolution; coefficients along axis 1."""
-    number, length, rows = x.shape
-    product = np.zeros((number, 2 * length - 1, rows))
+    num_moments, num_coefficients, num_polynomials = x.shape
+    products = np.zeros((num_moments, 2 * num_coefficients - 1, num_polynomials))
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    for i in range(length):
-        window = slice(i, i + length)
-        product[0, window] += x[0, i] * y[0]
-        if number == 3:
-            product[1, window] += x[0, i] * y[1] + x[1, i] * y[0]
-            product[2, window] += x[0, i] * y[2] + x[2, i] * y[0] + (2.0 * x[1, i]) * y[1]
-    return product
+    for i in range(num_coefficients):
+        coefficient_slice = slice(i, i + num_coefficients)
+        products[0, coefficient_slice] += x[0, i] * y[0]
+        if num_moments == 3:
+            products[1, coefficient_slice] += x[0, i] * y[1] + x[1, i] * y[0]
+            products[2, coefficient_slice] += x[0, i] * y[2] + x[2, i] * y[0] + (2.0 * x[1, i]) * y[1]
+    return products
 
 
 def _multiply_by_fft(x: FloatArray, y: FloatArray) -> FloatArray:
     """Multiply the polynomials of pairs of users by the fast Fourier transform; coefficients along axis 2."""
     from scipy import fft
 
-    num_moments, _, length = x.shape
-    product_length = 2 * length - 1
+    num_moments, _, num_coefficients = x.shape
+    product_length = 2 * num_coefficients - 1
     fft_length = fft.next_fast_len(product_length, real=True)
     a, b = fft.rfft(x, fft_length, axis=2), fft.rfft(y, fft_length, axis=2)
     transformed_products = [a[0] * b[0]]

@@ -74,18 +74,18 @@ class VectorChoice:
     stop_reason: str
 
 
-def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
+def keep_amounts(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> FloatArray:
     """Return the kept part of every pair's amount, shape (num_pairs,), in the order of the problem's pairs.
 
     Args:
         problem: The question.
-        rule: The rule that bounds the norm.
+        vector_rule: The rule that bounds the norm.
         max_norm: T >= 0, in the statistic's unit.
 
     Raises:
         InvalidInput: The statistic allows negative amounts.
     """
-    return (_Cap if rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
+    return (_Cap if vector_rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
 
 
 def compute_norms(problem: PerGroupProblem) -> FloatArray:
@@ -93,20 +93,20 @@ def compute_norms(problem: PerGroupProblem) -> FloatArray:
     return _Vectors(problem).norms
 
 
-def sum_cut_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
+def sum_cut_amounts(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> FloatArray:
     """Return the amount of every group that a rule cuts away, shape (num_entries,); arguments as `keep_amounts`."""
-    return problem.sum_by_group(problem.amounts - keep_amounts(problem, rule, max_norm))
+    return problem.sum_by_group(problem.amounts - keep_amounts(problem, vector_rule, max_norm))
 
 
-def compute_mean_squares(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
+def compute_mean_squares(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> FloatArray:
     """Return every group's mean squared error, from bias and noise; arguments as `keep_amounts`."""
     noise_variance = float(problem.parameters.norm_noise(max_norm)) ** 2
-    return np.asarray(sum_cut_amounts(problem, rule, max_norm) ** 2 + noise_variance)
+    return np.asarray(sum_cut_amounts(problem, vector_rule, max_norm) ** 2 + noise_variance)
 
 
-def compute_vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> float:
+def compute_vector_error(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> float:
     """Return the problem's objective under a rule; arguments as `keep_amounts`."""
-    return problem.combine_errors(compute_mean_squares(problem, rule, max_norm))
+    return problem.combine_errors(compute_mean_squares(problem, vector_rule, max_norm))
 
 
 class _Vectors:
@@ -122,13 +122,13 @@ class _Vectors:
         # The noise's standard deviation per unit of T.
         self.noise_per_norm = float(problem.parameters.norm_noise(1.0))
 
-    def raise_to_power(self, values: FloatArray) -> FloatArray:
+    def raise_to_power(self, terms: FloatArray) -> FloatArray:
         """Return the terms that a norm adds up: squares for L2, the values themselves for L1."""
-        return values**2 if self.is_squared else values
+        return terms**2 if self.is_squared else terms
 
-    def take_root(self, values: FloatArray) -> FloatArray:
+    def take_root(self, power_sums: FloatArray) -> FloatArray:
         """Return the norms from sums of powers: roots for L2, the sums themselves for L1."""
-        return np.sqrt(values) if self.is_squared else values
+        return np.sqrt(power_sums) if self.is_squared else power_sums
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -141,33 +141,33 @@ class _Radial(_Vectors):
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
-        factor = np.ones(self.norms.size)
         is_above = self.norms > max_norm
-        factor[is_above] = max_norm / self.norms[is_above]
-        return self.problem.amounts * np.repeat(factor, self.groups_per_user)
+        kept_shares = np.divide(max_norm, self.norms, out=np.ones(self.norms.size), where=is_above)
+        return np.asarray(self.problem.amounts * np.repeat(kept_shares, self.groups_per_user))
 
     def compute_bias_line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return A and B of each group, shape (num_entries,): |bias| is A - B T just to the right, or left, of T."""
         is_above = self.norms >= max_norm if is_left else self.norms > max_norm
-        inverse = np.zeros(self.norms.size)
-        inverse[is_above] = 1.0 / self.norms[is_above]
-        amounts = self.problem.amounts
-        totals = self.problem.sum_by_group(np.where(np.repeat(is_above, self.groups_per_user), amounts, 0.0))
-        return totals, self.problem.sum_by_group(amounts * np.repeat(inverse, self.groups_per_user))
+        inverses = np.divide(1.0, self.norms, out=np.zeros(self.norms.size), where=is_above)
+        a, b = (
+            self.problem.sum_by_group(self.problem.amounts * np.repeat(factors, self.groups_per_user))
+            for factors in (is_above, inverses)
+        )
+        return a, b
 
     def evaluate_objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
         """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
-        w, noise = self.problem.weights, self.noise_per_norm
-        missing = np.maximum(a - b * t, 0.0)
-        rise = noise * noise * t
+        w, unit_noise = self.problem.weights, self.noise_per_norm
+        biases = np.maximum(a - b * t, 0.0)
+        noise_slope = unit_noise * unit_noise * t
         if not self.problem.parameters.objective.is_rooted:
-            value = float((missing * missing) @ w) + rise * t * float(w.sum())
-            return value, 2.0 * (rise * float(w.sum()) - float((missing * b) @ w))
-        root = np.hypot(missing, noise * t)
+            value = float((biases * biases) @ w) + noise_slope * t * float(w.sum())
+            return value, 2.0 * (noise_slope * float(w.sum()) - float((biases * b) @ w))
+        group_errors = np.hypot(biases, unit_noise * t)
         # A group without rows has an error of noise T, also at T = 0.
-        slope = np.full(root.size, noise)
-        np.divide(rise - missing * b, root, out=slope, where=root > 0.0)
-        return float(root @ w), float(slope @ w)
+        error_slopes = np.full(group_errors.size, unit_noise)
+        np.divide(noise_slope - biases * b, group_errors, out=error_slopes, where=group_errors > 0.0)
+        return float(group_errors @ w), float(error_slopes @ w)
 
     def evaluate_with_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
         """Return the minimised function at T and its slope just to the right, or just to the left."""
@@ -185,11 +185,10 @@ class _Cap(_Vectors):
         self.groups = problem.pairs.group_codes[self.order]
         self.amount_powers = self.raise_to_power(self.amounts)
         cumulative_powers = np.cumsum(self.amount_powers)
-        smaller_powers = (
-            cumulative_powers - self.amount_powers
-        )  # Sum of the smaller amounts' powers, over all users before.
-        ranks = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
-        num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - ranks
+        # Sum of the smaller amounts' powers, over all users before.
+        smaller_powers = cumulative_powers - self.amount_powers
+        amount_ranks = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
+        num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - amount_ranks
         powers_of_earlier_users = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
         self.norms_at_amounts = self.take_root(
@@ -202,14 +201,11 @@ class _Cap(_Vectors):
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
         uncut_power_per_user = np.add.reduceat(np.where(is_uncut, self.amount_powers, 0.0), self.user_starts)
-        num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
-        remaining_power = np.maximum(
-            (max_norm**2 if self.is_squared else max_norm) - uncut_power_per_user, 0.0
-        )
-        level = self.take_root(remaining_power / np.maximum(num_cut, 1))
-        return np.where(
-            is_uncut, self.amounts, np.minimum(self.amounts, np.repeat(level, self.groups_per_user))
-        )
+        cut_counts = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
+        full_power = max_norm**2 if self.is_squared else max_norm
+        remaining_powers = np.maximum(full_power - uncut_power_per_user, 0.0)
+        levels = np.repeat(self.take_root(remaining_powers / np.maximum(cut_counts, 1)), self.groups_per_user)
+        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, levels))
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
@@ -231,32 +227,29 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     mean square is a parabola, and a mean of roots has one root of its slope.
     """
     radial = _Radial(problem)
-    edges = np.unique(np.r_[0.0, radial.norms])
-    low, high, num_evaluations = (
-        0,
-        edges.size - 1,
-        0,
-    )  # Beyond the largest norm there is only noise, which rises.
-    while low < high:
-        midpoint = (low + high) // 2
+    norms = np.unique(np.r_[0.0, radial.norms])
+    # Beyond the largest norm there is only noise, which rises.
+    low_index, high_index, num_evaluations = 0, norms.size - 1, 0
+    while low_index < high_index:
+        middle_index = (low_index + high_index) // 2
         num_evaluations += 1
-        if radial.evaluate_with_slope(float(edges[midpoint]))[1] >= 0.0:
-            high = midpoint
+        if radial.evaluate_with_slope(float(norms[middle_index]))[1] >= 0.0:
+            high_index = middle_index
         else:
-            low = midpoint + 1
+            low_index = middle_index + 1
     max_norm = 0.0
     # If the error rises from T = 0 on, the noise outweighs every gain, and it is best to release nothing.
-    if low > 0:
-        begin, end = float(edges[low - 1]), float(edges[low])
+    if low_index > 0:
+        begin, end = float(norms[low_index - 1]), float(norms[low_index])
         a, b = radial.compute_bias_line(begin)
         falls_to_end = radial.evaluate_objective(a, b, end)[1] <= 0.0
         max_norm = end if falls_to_end else _find_stationary_point(radial, a, b, begin, end)
-    value, lower = _compute_tangent_bound(radial, max_norm)
+    best_value, lower_bound = _compute_tangent_bound(radial, max_norm)
     is_rooted = problem.parameters.objective.is_rooted
-    error = value if is_rooted else math.sqrt(value)
+    error = best_value if is_rooted else math.sqrt(best_value)
     certificate = Certificate(
         error,
-        min(error, lower if is_rooted else math.sqrt(max(lower, 0.0))),
+        min(error, lower_bound if is_rooted else math.sqrt(max(lower_bound, 0.0))),
         "convex in the bound; tangents on both sides",
     )
     stop_reason = "Nothing useful can be released: publishing 0 is best."
@@ -270,8 +263,8 @@ def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin:
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
-        turn = float((w * a) @ b) / (float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum()))
-        return min(max(turn, begin), end)
+        norm = float((w * a) @ b) / (float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum()))
+        return min(max(norm, begin), end)
     from scipy.optimize import brentq
 
     if radial.evaluate_objective(a, b, begin)[1] >= 0.0:
@@ -285,18 +278,16 @@ def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, flo
     if max_norm == 0.0:
         return value, value if slope >= 0.0 else -math.inf
     # Closer tangents give a better bound; if they are too close, rounding decides the signs of their slopes.
-    for width in (1e-9, 1e-7, 1e-5, 1e-3):
-        a, b = max_norm * (1.0 - width), max_norm * (1.0 + width)
-        (value_a, slope_a), (value_b, slope_b) = (
-            radial.evaluate_with_slope(a),
-            radial.evaluate_with_slope(b, is_left=True),
-        )
+    for relative_width in (1e-9, 1e-7, 1e-5, 1e-3):
+        a, b = max_norm * (1.0 - relative_width), max_norm * (1.0 + relative_width)
+        value_a, slope_a = radial.evaluate_with_slope(a)
+        value_b, slope_b = radial.evaluate_with_slope(b, is_left=True)
         if slope_a <= 0.0 <= slope_b:
             if slope_b == slope_a:
                 return value, min(value_a, value_b)
             # Follow the tangent at a to the point where both tangents cross.
-            step = (value_b - value_a - slope_b * (b - a)) / (slope_a - slope_b)
-            return value, value_a + slope_a * min(max(step, 0.0), b - a)
+            crossing_distance = (value_b - value_a - slope_b * (b - a)) / (slope_a - slope_b)
+            return value, value_a + slope_a * min(max(crossing_distance, 0.0), b - a)
     return value, -math.inf
 
 
@@ -319,22 +310,20 @@ def best_cap(
         should_stop: Called after every evaluation; True ends the search.
     """
     cap = _Cap(problem)
-    largest = float(cap.norms.max())
+    largest_norm, num_entries = float(cap.norms.max()), problem.pairs.num_entries
     biases_by_norm: dict[float, FloatArray] = {}
     smallest_error, max_norm, num_evaluations = problem.error_of_nothing, 0.0, 0
 
-    def combine(lost: FloatArray, t: float) -> float:
+    def combine(cut_amounts: FloatArray, t: float) -> float:
         """Return the objective for the lost amounts of every group and the noise of T."""
-        return problem.combine_errors(lost**2 + (cap.noise_per_norm * t) ** 2)
+        return problem.combine_errors(cut_amounts**2 + (cap.noise_per_norm * t) ** 2)
 
     def evaluate_biases(t: float) -> FloatArray:
         """Return |bias| of every group at T, cached, and keep T if its error is the smallest so far."""
         nonlocal smallest_error, max_norm, num_evaluations
         if t not in biases_by_norm:
             # An entry that is dropped from the cache is recomputed when needed.
-            while (
-                biases_by_norm and (len(biases_by_norm) + 1) * problem.pairs.num_entries > MAX_CACHED_ENTRIES
-            ):
+            while biases_by_norm and (len(biases_by_norm) + 1) * num_entries > MAX_CACHED_ENTRIES:
                 biases_by_norm.pop(next(iter(biases_by_norm)))
             biases_by_norm[t] = cap.compute_biases(t)
             num_evaluations += 1
@@ -346,34 +335,34 @@ def best_cap(
     heap: list[tuple[float, float, float]] = []
     closed_bounds: list[float] = []
 
-    def add_interval(low: float, high: float) -> None:
+    def add_interval(low_norm: float, high_norm: float) -> None:
         """Bound the error on an interval of T, and keep the interval if it may hold a better T."""
-        bound = combine(evaluate_biases(high), low)
-        if bound < smallest_error * (1.0 - tolerance):
-            heapq.heappush(heap, (bound, low, high))
+        error_bound = combine(evaluate_biases(high_norm), low_norm)
+        if error_bound < smallest_error * (1.0 - tolerance):
+            heapq.heappush(heap, (error_bound, low_norm, high_norm))
         else:
-            closed_bounds.append(bound)
+            closed_bounds.append(error_bound)
 
-    add_interval(0.0, largest)
+    add_interval(0.0, largest_norm)
     while (
         heap
         and heap[0][0] < smallest_error * (1.0 - tolerance)
         and num_evaluations < max_evaluations
         and not should_stop()
     ):
-        bound, low, high = heapq.heappop(heap)
+        error_bound, low_norm, high_norm = heapq.heappop(heap)
         # The geometric mean, as ratios of T matter in a wide interval.
-        midpoint = high / 8.0 if low == 0.0 else math.sqrt(low * high)
-        if low < midpoint < high:
-            add_interval(low, midpoint)
-            add_interval(midpoint, high)
+        middle_norm = high_norm / 8.0 if low_norm == 0.0 else math.sqrt(low_norm * high_norm)
+        if low_norm < middle_norm < high_norm:
+            add_interval(low_norm, middle_norm)
+            add_interval(middle_norm, high_norm)
         else:
-            closed_bounds.append(bound)
+            closed_bounds.append(error_bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
-    lower = min(smallest_error, *closed_bounds, *(bound for bound, _, _ in heap))
+    lower_bound = min(smallest_error, *closed_bounds, *(error_bound for error_bound, _, _ in heap))
     certificate = Certificate(
         smallest_error,
-        lower,
+        lower_bound,
         "in every interval, bias at its upper and noise at its lower end bound the error",
     )
     stop_reason = f"Stopped after {num_evaluations:,} evaluations; the certificate has the gap."

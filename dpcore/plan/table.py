@@ -25,7 +25,7 @@ from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair, round_up
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import compute_errors_by_max_groups
+from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan.curves import (
     BoundCurve,
@@ -277,7 +277,7 @@ def _make_group_curve(
     candidates = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
         noise, norm = group_parameters.pair_noise(groups, amount), group_parameters.pair_norm(groups, amount)
-        errors = compute_errors_by_max_groups(problem, amount, sorted_pairs)[group_indices]
+        errors = compute_parts_by_max_groups(problem, amount, sorted_pairs)[0][group_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha = np.maximum(errors**2 - noise**2, 0.0)
         beta = budget.mechanism.unit_variance * norm**2

@@ -182,9 +182,9 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 build_figure = functools.partial(
     PaperFigure,
-    paper="Epasto et al. 2020",
-    page="Regression",
-    tab="Figures 1 and 2",
+    paper_name="Epasto et al. 2020",
+    page_title="Regression",
+    tab_name="Figures 1 and 2",
     y=ERROR,
     lines=tuple(Line(*method) for method in METHODS),
     num_runs=ROUNDS,
@@ -195,18 +195,18 @@ build_figure = functools.partial(
 FIGURES = (
     build_figure(
         "epasto-figure-1",
-        item="Figure 1",
+        item_name="Figure 1",
         title="error over the number of rows",
-        setting=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA}",
+        setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA}",
         x=OVER_ROWS,
         values=ROWS,
         run_once=lambda rows, seed: compute_errors(rows, EXPONENT, EPSILON, seed),
     ),
     build_figure(
         "epasto-figure-2",
-        item="Figure 2",
+        item_name="Figure 2",
         title="error over the inequality of users",
-        setting=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA}",
+        setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA}",
         x=OVER_EXPONENTS,
         values=EXPONENTS,
         run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
@@ -214,9 +214,9 @@ FIGURES = (
     ),
     build_figure(
         "epasto-figure-3",
-        item="Figure 3",
+        item_name="Figure 3",
         title="figure 1 at three ε",
-        setting=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA}",
+        setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA}",
         x=OVER_ROWS,
         values=ROWS,
         lines=tuple(
@@ -229,9 +229,9 @@ FIGURES = (
     *(
         build_figure(
             f"epasto-table-1-{data_name}",
-            item=f"Table 1, {data_name}",
+            item_name=f"Table 1, {data_name}",
             title=f"errors on {data_name}",
-            setting=f"The paper takes {description}. {STAND_IN}",
+            setting_text=f"The paper takes {description}. {STAND_IN}",
             x=OVER_EPSILON,
             values=PAPER_EPSILONS,
             lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHODS),

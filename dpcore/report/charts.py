@@ -201,7 +201,7 @@ def add_regions(
         for position, (_, color) in enumerate(region_styles)
         for end in (position, position + 1)
     ]
-    values, hover_values = (array.astype(np.float32) for array in (item.values, item.hover[1]))
+    values, hover_values = (array.astype(np.float32) for array in (item.region_numbers, item.hover_number[1]))
     look = {"colorscale": colors, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
     hover_options = {"customdata": hover_values, "hovertemplate": f"{hover}<extra></extra>"}
     trace = {"type": "heatmap", "x": x, "y": y, "z": values, "showscale": False}
@@ -209,7 +209,7 @@ def add_regions(
     is_free = ~np.any([hatching != 0.0 for hatching in hatchings], axis=0) if hatchings else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):
-        region_mask = item.values == region_number
+        region_mask = item.region_numbers == region_number
         masks = region_mask & is_free, region_mask
         label_cell = next(filter(None, (_find_label_cell(mask, label_cells) for mask in masks)), None)
         if label_cell is not None:

@@ -54,7 +54,7 @@ def draw(plot: Plot) -> go.Figure:
         place = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
         fig.annotations.append({"text": plot.note, "showarrow": False, **place, "font": {"size": 12}})
     if plot.lower_plot is not None:
-        lower_share, lower_fig = plot.lower_share, _draw_items(plot.lower_plot)
+        lower_share, lower_fig = plot.lower_height_share, _draw_items(plot.lower_plot)
         lower_axis = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
         fig.layout |= {
             "xaxis": {**_build_axis(plot.x), "anchor": "y2"},
@@ -82,21 +82,24 @@ def _draw_items(plot: Plot) -> charts.Sketch:
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
     shared_entries: dict[str, dict[str, Any]] = {}
     for item in plot.items:
-        if shared_entries and not getattr(item, "legend", ""):
+        if shared_entries and not getattr(item, "legend_entry", ""):
             _add_shared_entries(fig, shared_entries)
         match item:
             case Curve():
                 if item.is_shaded:
                     _add_shading(fig, item)
                 fig.data.append(_build_curve(plot, item))
-                if item.legend:
+                if item.legend_entry:
                     dash = {"dash": item.dash} if item.dash else {}
-                    shared_entries[item.legend] = {**LINE_STYLES[item.style], **dash}
+                    shared_entries[item.legend_entry] = {**LINE_STYLES[item.style], **dash}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
                 fig.data.append(_build_bars(plot, item))
-                fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
+                fig.layout |= {
+                    "bargap": item.gap_share,
+                    "barmode": "overlay" if item.is_overlaid else "group",
+                }
             case Cells():
                 fig.data += _build_cells(plot, item)
             case Regions():
@@ -113,12 +116,14 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Level(is_vertical=True):
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
-                group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
+                group_options = (
+                    {"showlegend": False, "legendgroup": item.legend_entry} if item.legend_entry else {}
+                )
                 options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
                 ends = [item.value, item.value]
                 fig.data.append(build_trace(item.name, ends, plot.y.limits, hover_text, **options))
-                if item.legend:
-                    shared_entries[item.legend] = line
+                if item.legend_entry:
+                    shared_entries[item.legend_entry] = line
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
     _add_shared_entries(fig, shared_entries)
@@ -268,20 +273,20 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line["dash"] = curve.dash
     if curve.width is not None:
         line["width"] = curve.width
-    if curve.steps:
-        line["shape"] = curve.steps
+    if curve.line_shape:
+        line["shape"] = curve.line_shape
     y_values = _read_heights(plot, curve)
     options: dict[str, Any] = {"opacity": curve.opacity}
-    if curve.legend or curve.is_unnamed:
+    if curve.legend_entry or curve.is_unnamed:
         options["showlegend"] = False
-    if curve.legend:
-        options["legendgroup"] = curve.legend
-    if curve.is_first:
+    if curve.legend_entry:
+        options["legendgroup"] = curve.legend_entry
+    if curve.begins_legend:
         options["legendrank"] = 1
     hover_text = write_hover(plot, curve.name)
-    if curve.hover is not None:
-        hover_text += f"<br>{curve.hover[0]}: %{{customdata:.3g}}"
-        options["customdata"] = np.asarray(curve.hover[1])
+    if curve.hover_number is not None:
+        hover_text += f"<br>{curve.hover_number[0]}: %{{customdata:.3g}}"
+        options["customdata"] = np.asarray(curve.hover_number[1])
     if curve.is_shaded:
         options["legendgroup"] = curve.name
     else:
@@ -296,7 +301,7 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
 def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     """Fill between the low and high ends of a curve; a missing end is replaced by the curve itself."""
     x_values, y_values, low, high = (
-        np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low, curve.high)
+        np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low_ends, curve.high_ends)
     )
     low, high = (np.where(np.isnan(end), y_values, end) for end in (low, high))
     color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
@@ -313,9 +318,9 @@ def _build_error_bars(
     item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
 ) -> dict[str, Any]:
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
-    if item.low is None or item.high is None:
+    if item.low_ends is None or item.high_ends is None:
         return {}
-    low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low, item.high))
+    low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low_ends, item.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL_COLOR if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
     lengths = {"array": high - centers, "symmetric": False, "arrayminus": centers - low}
@@ -332,16 +337,17 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
         f"%{{{axis_letter}:{axis.number_format}}}", f"%{{customdata[0]:{axis.number_format}}}"
     )
     hover_text += "".join(
-        f"<br>{label}: %{{customdata[{position}]:.3~g}}" for position, (label, _) in enumerate(bars.hover, 1)
+        f"<br>{label}: %{{customdata[{position}]:.3~g}}"
+        for position, (label, _) in enumerate(bars.hover_numbers, 1)
     )
     return dict(
         type="bar",
-        **{axis_letter: values - bars.base, "y" if is_horizontal else "x": names},
+        **{axis_letter: values - bars.base_value, "y" if is_horizontal else "x": names},
         **_build_error_bars(bars, values, axis_letter),
         orientation="h" if is_horizontal else "v",
-        base=bars.base,
+        base=bars.base_value,
         name=bars.name,
-        customdata=np.column_stack([values, *(np.asarray(numbers) for _, numbers in bars.hover)]),
+        customdata=np.column_stack([values, *(np.asarray(numbers) for _, numbers in bars.hover_numbers)]),
         marker={"color": LINE_STYLES[bars.style]["color"], "opacity": bars.opacity},
         showlegend=not bars.is_unnamed,
         hovertemplate=f"{hover_text}<extra></extra>",
@@ -358,7 +364,7 @@ def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
 
 def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
     """Draw regions with their names, colours and text at the pointer."""
-    label, _ = item.hover
+    label, _ = item.hover_number
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
     hatchings = [item.values for item in plot.items if isinstance(item, Hatching)]
@@ -386,9 +392,11 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
         name=cells.name,
     )
     traces = [trace.to_plotly_json()]
-    if cells.contour is not None:
+    if cells.named_contour is not None:
         line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
-        traces.append({"x": x, "y": y, "z": ratios, **charts.build_contour_options(*cells.contour, line)})
+        traces.append(
+            {"x": x, "y": y, "z": ratios, **charts.build_contour_options(*cells.named_contour, line)}
+        )
     return traces
 
 

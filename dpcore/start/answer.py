@@ -9,7 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, STYLES, Answer, Number, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style, share_axis
@@ -141,8 +141,8 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
     bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
         Curve("Expected error", bounds, error_shares, Style.TOTAL),
-        Curve(BIAS, bounds, bias_shares, STYLES[BIAS]),
-        Curve(NOISE, bounds, noise_shares, STYLES[NOISE]),
+        Curve(BIAS, bounds, bias_shares, PART_STYLES[BIAS]),
+        Curve(NOISE, bounds, noise_shares, PART_STYLES[NOISE]),
     ]
     if best_choice.max_total > 0:
         best_error = best_choice.absolute_error / num_rows
@@ -153,9 +153,10 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
     dots_limit = MAX_ERRORS * float(error_shares.min())
     handle = Handle(
         "Bound", bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
-        parts={BIAS: bias_shares, NOISE: noise_shares}, users=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", unit_name="counts"),
-        best_value=best_choice.max_total or None,
+        error_parts={BIAS: bias_shares, NOISE: noise_shares},
+        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
+        best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
         "start-tradeoff", "What a bound throws away, and the noise it needs",

@@ -52,7 +52,7 @@ def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) ->
         "What it shows": [figure.title for figure in figures],
         "Line": [figure.lines[-1].name for figure in figures],
     }
-    destinations = [(figure.page, figure.tab) for figure in figures]
+    destinations = [(figure.page_title, figure.tab_name) for figure in figures]
     _show_table(
         "figures", columns, destinations, "All figures with their largest difference from the paper's"
     )
@@ -63,7 +63,8 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
     pairs_by_name = {
-        (pair[0].paper, re.split(" [(]|, ", pair[0].item)[0]): pair for pair in reversed(figures_with_runs)
+        (pair[0].paper_name, re.split(" [(]|, ", pair[0].item_name)[0]): pair
+        for pair in reversed(figures_with_runs)
     }
     pairs_by_item = [
         [

@@ -40,7 +40,7 @@ def body(slots: layout.PageSlots) -> None:
 def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
     """Show how near our results are, a button to the page for one's own data, and one that computes the figure anew."""
     with st.container(key="papers_card"):
-        st.markdown(f"## {figure.item}, {figure.paper}")
+        st.markdown(f"## {figure.item_name}, {figure.paper_name}")
         difference = figure.compute_largest_difference(runs)
         if difference is not None and figure.stated_range is None:
             label, text = "Largest difference, ours to theirs", wording.percent(difference)
@@ -48,15 +48,15 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             st.markdown(f"{figure.difference_note.partition('. ')[0]}.")
         else:
             st.markdown(describe_difference(figure, runs))
-        page = catalogue.find_page(figure.page)
+        page = catalogue.find_page(figure.page_title)
         st.button(
             f"The same on {page.title}",
             key="papers_go",
             icon=page.icon,
             type=fields.main_button(),
             on_click=contents.open_page,
-            args=(figure.page, figure.tab),
-            help=f"Opens the page{', and the tab that this figure stands in' if figure.tab else ''}.",
+            args=(figure.page_title, figure.tab_name),
+            help=f"Opens the page{', and the tab that this figure stands in' if figure.tab_name else ''}.",
         )
         sections.draw_compute_button(figure)
 

@@ -58,7 +58,7 @@ class PerGroupPage(Page):
         cards.file_buttons(
             [("Choice (JSON)", "per_group_choice.json", answer.write_choice)], dataset.provenance
         )
-        sizes = answer.solution.problem.sizes
+        sizes = answer.solution.problem.pair_sizes
         st.caption(
             f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups are too many for a file and a script."
         )

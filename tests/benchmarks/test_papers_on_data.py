@@ -155,7 +155,7 @@ def test_reviews_give_a_regression_for_every_pair_of_dropped_levels(tmp_path: Pa
 def test_reviews_are_classes_under_every_reading(tmp_path: Path) -> None:
     write_reviews(tmp_path)
     rows = readers.read_reviews(tmp_path)[0]
-    below, above = (on_data.as_classes(rows, ties_above) for ties_above in (False, True))
+    below, above = (on_data.classify_rows(rows, ties_above) for ties_above in (False, True))
     assert (below.signs == 1).sum() == (rows.labels > np.median(rows.labels)).sum() < (above.signs == 1).sum()
     assert (above.signs == 1).sum() == (rows.labels >= np.median(rows.labels)).sum()
     losses = on_data.BUILDERS["epasto-table-2"]("epasto-table-2", tmp_path).run_once(5.0, 0)

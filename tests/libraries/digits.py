@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.examples_per_user import Kind, digits
+from benchmarks.examples_per_user import UserDesign, deal_digits
 from dpcore.examples_per_user.candidates import Training, write_program
 from dpcore.examples_per_user.parameters import Sampling
 from tests.dpcore.code import audit
@@ -30,7 +30,7 @@ def training(way: Sampling, rate: float = RATE, steps: int = STEPS) -> Training:
 
 def write(features: np.ndarray, folder: Path) -> np.ndarray:
     """The file that programs read, users with blanks around their names in some lines; returns the users."""
-    data = digits(Kind.DIVERSE)
+    data = deal_digits(UserDesign.DIVERSE)
     table = pd.DataFrame(features, columns=[f"pixel {i}" for i in range(features.shape[1])])
     users = [f"u{user}" for user in data.user]
     table.insert(0, "user", [f" {name} " if i % 3 else name for i, name in enumerate(users)])
@@ -49,7 +49,7 @@ def run(library: str, of: Training) -> tuple[dict[str, Any], str]:
 
 def check_epoch(library: str, way: Sampling, folder: Path) -> None:
     """One epoch: no user above G, the noise multiplier ours."""
-    users = write(digits(Kind.DIVERSE).features, folder)
+    users = write(deal_digits(UserDesign.DIVERSE).features, folder)
     space, printed = run(library, training(way))
     assert (
         np.sort(np.bincount(space["user"])).tolist()
@@ -60,7 +60,7 @@ def check_epoch(library: str, way: Sampling, folder: Path) -> None:
 
 def check_noise(library: str, way: Sampling, folder: Path, weights: Any) -> None:
     """With features of 0 a step moves weights by noise alone: of standard deviation σ clip norms, over the divisor."""
-    write(np.zeros((len(digits(Kind.DIVERSE).labels), 400)), folder)
+    write(np.zeros((len(deal_digits(UserDesign.DIVERSE).labels), 400)), folder)
     of = training(way, steps=1)
     moved = np.asarray(weights(run(library, of)[0])).ravel() - 0.0
     assert moved.size == 4000
@@ -70,7 +70,7 @@ def check_noise(library: str, way: Sampling, folder: Path, weights: Any) -> None
 
 def check_nasty(library: str, way: Sampling, folder: Path) -> None:
     """Rows of nobody and cells that hold no number end nothing, a table of nobody neither; some steps draw nobody."""
-    write(digits(Kind.DIVERSE).features, folder)
+    write(deal_digits(UserDesign.DIVERSE).features, folder)
     run(library, training(way, rate=1e-6, steps=2))
     lines = (folder / "examples.csv").read_text(encoding="utf-8").splitlines()
     lines[5] = "  ," + lines[5].partition(",")[2]

@@ -322,7 +322,7 @@ def assert_script_has_what_the_page_has(at, content, made):
                 one for one in chart(at, main.key.replace("-", "_"))["data"] if one["name"] == item.name
             )
             assert list(drawn["x"]) == list(np.asarray(item.x))
-            np.testing.assert_allclose(numbers(drawn["y"]) + item.base, np.asarray(item.y))
+            np.testing.assert_allclose(numbers(drawn["y"]) + item.base_value, np.asarray(item.y))
         elif isinstance(item, Level) and item.is_vertical:
             x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
             assert list(x) == [item.value, item.value]

@@ -177,14 +177,14 @@ def write_methods(solution: OwnersSolution) -> Methods:
     if solution.cap is not None:
         comparison_text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
     return Methods(
-        guarantee="Training together was to satisfy joint differential privacy at ε = "
+        guarantee_text="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
         f"neighbours if {UNITS[parameters.unit]}.",
-        sentences=comparison_text,
-        public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
+        procedure=comparison_text,
+        public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
-        rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
-        f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
+        rule_sentence="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden "
+        f"constants {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
         subject_text="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,

@@ -234,11 +234,11 @@ def plot_accuracy(
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
             item_options = {
-                "low": columns[f"{column_name}_smallest"],
-                "high": columns[f"{column_name}_largest"],
+                "low_ends": columns[f"{column_name}_smallest"],
+                "high_ends": columns[f"{column_name}_largest"],
             }
         if len(owner_numbers) == 1:
-            item_options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
+            item_options |= {"is_unnamed": True, "gap_share": 0.2, "is_overlaid": True}
             items.insert(0, Bars(name, mean_accuracies, [name], style, **item_options))
         else:
             dash = DASHES[epsilon_index] if form.is_private else "longdash"

@@ -187,7 +187,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         ),
         histogram.sizes,
         histogram.users,
-        methods=MethodComparison(
+        method_comparison=MethodComparison(
             "Bound on the excess loss",
             _list_settings(collaboration),
             bound_settings_at_best_caps,

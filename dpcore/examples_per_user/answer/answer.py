@@ -218,8 +218,8 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
         "Searching the least noise multiplier",
         is_complete=lambda sigma: sigma is not None,
         num_kept=32,
-        seconds=0.05,
-        later_seconds=0.05,
+        first_wait_seconds=0.05,
+        later_wait_seconds=0.05,
         is_measured=False,
     )
     if noise.stage is not Stage.FINAL:
@@ -265,8 +265,8 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         lambda tell, stop: owners.select_most(ownership or owners.generate_ownership(), k),
         "Choosing records",
         num_kept=8,
-        seconds=0.3,
-        later_seconds=0.3,
+        first_wait_seconds=0.3,
+        later_wait_seconds=0.3,
         is_measured=False,
     )
     if selection is None:

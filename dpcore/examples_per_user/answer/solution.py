@@ -213,7 +213,9 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
     low, high = solution.comparison.find_near_optimal()
     objective = "the least error, by this estimate"
-    text = standard.write_range(low, high, name="G", objective=objective, others_text="the next bounds tried")
+    text = standard.write_range(
+        low, high, symbol="G", objective=objective, worse_choices_text="the next bounds tried"
+    )
     return f"{SAMPLING_PHRASES[solution.best.sampling]}: {text}"
 
 
@@ -264,16 +266,16 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
         "[@charles2024]"
     )
     return Methods(
-        guarantee=write_guarantee(
+        guarantee_text=write_guarantee(
             "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
         ),
-        sentences=f"{opening}: at most {wording.number(best.bound)}. In every step {sampling_text}, each drawn "
+        procedure=f"{opening}: at most {wording.number(best.bound)}. In every step {sampling_text}, each drawn "
         f"independently at rate {wording.number(best.rate)}. Gaussian noise of "
         f"{wording.number(round_up(best.multiplier), 4)} clip norms was added to the sum, which was divided by "
         f"{wording.number(best.divisor, 4)}. {ACCOUNT}",
-        public_sentences=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
+        public_procedure=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
-        rule="The bound minimises a heuristic estimate of the error "
+        rule_sentence="The bound minimises a heuristic estimate of the error "
         f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
         f"expected per step, similarity {wording.entered(parameters.gradient_similarity)}).",
     )

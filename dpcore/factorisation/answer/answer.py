@@ -150,7 +150,7 @@ def search_training(
         "model_training",
         is_main=not is_trained,
         outdated_text=":material/history: The last training was for other settings.",
-        of_data=parameters.source is RatingSource.DATA,
+        depends_on_data=parameters.source is RatingSource.DATA,
         compute_first=lambda: find_stored(parameters),
         is_complete=lambda result: result.finished,
         is_heavy=True,
@@ -258,7 +258,7 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
         "Train on choices",
         "model_training",
         shows_outdated=True,
-        of_data=uses_data,
+        depends_on_data=uses_data,
         is_heavy=True,
     )
     if result is None:

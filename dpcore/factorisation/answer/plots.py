@@ -121,7 +121,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         columns,
         is_main=True,
         lower_plot=noise_plot,
-        lower_share=0.46,
+        lower_height_share=0.46,
     )
 
 
@@ -142,7 +142,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure}_{column_name}": mean, f"half_interval_{column_name}": half_width}
         if model_kind.is_private:
             low, high = _add_whiskers(mean, half_width)
-            plot_items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
+            plot_items.append(Curve(model_kind.value, epsilons, mean, low_ends=low, high_ends=high, **style))
         else:
             plot_items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
@@ -182,7 +182,9 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
         columns[f"half_interval_{model_kind.name.lower()}"] = half_width
         style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)
         low, high = _add_whiskers(mean, half_width)
-        plot_items.append(Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover=hover))
+        plot_items.append(
+            Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover_numbers=hover)
+        )
     name, heading, better = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),

@@ -237,15 +237,15 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     runs_text = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
-        guarantee=write_guarantee(
+        guarantee_text=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        sentences=f"{step_text} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} "
+        procedure=f"{step_text} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} "
         f"({runs_text}).",
-        public_sentences=learning_text,
+        public_procedure=learning_text,
         disclosure=solution.disclosure,
-        rule="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets only if "
-        "its error is lower by more than the interval.",
+        rule_sentence="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets "
+        "only if its error is lower by more than the interval.",
         subject_text="The choice",
     )
 

@@ -139,13 +139,15 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
             f"Rows were weighted: no user weighs more than {threshold_text} rows [@epasto2020, section 3]"
         )
     return Methods(
-        guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
-        sentences=f"{step_text}, and {noise_text} was added to the mean. "
+        guarantee_text=write_guarantee(
+            "The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES
+        ),
+        procedure=f"{step_text}, and {noise_text} was added to the mean. "
         f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
-        public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
+        public_procedure=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
-        rule="The best bound and the best weights minimise the expected squared error of the released mean; weights "
-        f"were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
+        rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
+        f"weights were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
         subject_text="The ratio",
     )
 

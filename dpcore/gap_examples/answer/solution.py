@@ -232,7 +232,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
                 Style.CUSTOMARY,
                 dash="dash",
                 width=2,
-                hover=hover_column,
+                hover_number=hover_column,
             ),
             Mark(
                 "Worst p at this t",

@@ -44,7 +44,7 @@ def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
     )
-    yield section.Figures((answer.plots["learning-terms"](),), main_axes="xy")
+    yield section.Figures((answer.plots["learning-terms"](),), axes_with_main_limits="xy")
     caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
     yield section.Table(
         list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound),

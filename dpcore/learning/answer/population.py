@@ -230,14 +230,14 @@ def plot_mass(alpha: float) -> Plot:
         if other_alpha != alpha:
             mass = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
             name = f"α = {wording.entered(other_alpha)}"
-            items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
+            items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, line_shape="hv"))
     items += [
         Curve(
             f"{chosen_alpha_name}, users who lose none",
             fractions,
             columns["uncapped_mass"],
             Style.TOTAL,
-            steps="hv",
+            line_shape="hv",
         ),
         Curve(
             f"{chosen_alpha_name}, all rows kept",
@@ -391,7 +391,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         "casino",
         ("alpha", "population_rows", "draws"),
         outdated_text="The samples are for another α or n: draw again.",
-        of_data=False,
+        depends_on_data=False,
     )
     if samples is not None:
         num_drawn = len(samples.kept_share)
@@ -430,7 +430,7 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
             if len(cost.best) < len(population.ROWS_FOR_COST)
             else ""
         ),
-        of_data=False,
+        depends_on_data=False,
     )
     if cost is None:
         return

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES, Number
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Number
 from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
@@ -162,7 +162,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     caps, part_curves = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, curves["bound"], Style.TOTAL),
-        *(Curve(name, caps, values, STYLES[name]) for name, values in part_curves.items()),
+        *(Curve(name, caps, values, PART_STYLES[name]) for name, values in part_curves.items()),
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
@@ -181,9 +181,9 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
         own_bound or best_cap.max_contributions,
         "own_bound",
         is_integer=True,
-        parts=part_curves,
-        is_sum=True,
-        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        error_parts=part_curves,
+        parts_add_up=True,
+        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
     )
     return Plot(
         "learning-bound",
@@ -343,7 +343,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
     others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", others_text=others_text
+        *solution.near_optimal, "row", objective="the least excess risk", worse_choices_text=others_text
     )
 
 
@@ -406,12 +406,12 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
     )
     statement_text = "A model was trained by a private learner, and released,"
     return Methods(
-        guarantee=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
-        sentences=f"The learner saw at most {cap_text} of each user.",
-        public_sentences="The learner saw at most a fixed number of rows of each user.",
+        guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
+        procedure=f"The learner saw at most {cap_text} of each user.",
+        public_procedure="The learner saw at most a fixed number of rows of each user.",
         disclosure=dataset.provenance,
-        rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], with VC "
-        f"dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "
+        rule_sentence="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
+        f"with VC dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "
         f"{finite_sample_text} for the "
         f"finite sample and {privacy_text} for privacy. It promises no accuracy.",
     )

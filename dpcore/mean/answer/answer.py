@@ -85,7 +85,7 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how much one row counts against its user's size."""
-    yield section.Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
+    yield section.Figures((answer.plots["mean-weights"](),), controlled_axes="y", axes_with_main_limits="x")
 
 
 def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -95,7 +95,7 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
         yield NO_VALUES
         return
     yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, summary))
-    yield section.Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
+    yield section.Figures((answer.plots["mean-shift"](),), controlled_axes="y", axes_with_main_limits="x")
     yield section.Label()
 
 
@@ -386,14 +386,14 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     rows, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     return Methods(
-        guarantee=write_guarantee(
+        guarantee_text=write_guarantee(
             "The mean was released", parameters.epsilon, solution.neighbours, parameters.delta or 0.0
         ),
-        sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
+        procedure=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
         f"of the released mean is {error} in the unit of the values, noise included{approximately}.",
-        public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
+        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
         disclosure=dataset.provenance,
-        rule="The bound on rows per user minimises the expected squared error of the released mean"
+        rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"
         f"{_describe_rule(solution)}.",
     )
 

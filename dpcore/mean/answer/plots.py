@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import (
     ROWS_UNIT,
     build_bound_axis,
@@ -65,7 +65,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
-        *(Curve(name, bounds, values, STYLES[name]) for name, values in error_parts.items()),
+        *(Curve(name, bounds, values, PART_STYLES[name]) for name, values in error_parts.items()),
         *split_curves,
         *(Band(f"Within 5{wording.PERCENT}", low, high) for low, high in stretches),
     ]

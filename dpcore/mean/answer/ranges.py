@@ -61,7 +61,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     if not dataset.is_private and joint_users is not None and joint_users.error < _find_error(answer):
         yield _propose_users(joint_users)
     sentences = plots.describe_ranges(ranges, joint, joint_users)
-    yield section.Label(after="\n".join(f"- {sentence}" for sentence in sentences))
+    yield section.Label(preceding_text="\n".join(f"- {sentence}" for sentence in sentences))
     yield section.Figures(
         (plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), has_titles=True
     )
@@ -85,8 +85,8 @@ def _search_joint(
         progress_text,
         is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
         num_kept=32,
-        seconds=0.3,
-        later_seconds=0.3,
+        first_wait_seconds=0.3,
+        later_wait_seconds=0.3,
         is_light=True,
     )
 

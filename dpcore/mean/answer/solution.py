@@ -390,7 +390,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     else:
         is_largest = high >= solution.problem.histogram.max_size
         worse_bounds = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
-        return standard.write_range(low, high, "row", objective=objective, others_text=worse_bounds)
+        return standard.write_range(low, high, "row", objective=objective, worse_choices_text=worse_bounds)
     return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import standard
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES, ErrorPart, Number, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, ErrorPart, Number, build_error_parts
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
 from dpcore.answer.limits import fit_limits
@@ -293,7 +293,7 @@ def plot_user_errors(
         ),
         (
             Curve("Users clamped", bounds, error, Style.TOTAL),
-            *(Curve(name, bounds, part, STYLES[name]) for name, part in parts.items()),
+            *(Curve(name, bounds, part, PART_STYLES[name]) for name, part in parts.items()),
             Curve("Rows clamped", bounds, rows_error, Style.SMOOTH),
             *marks,
         ),
@@ -334,7 +334,7 @@ def build_handle(
         draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * best_error,
-        sampling=np.sqrt(errors.sampling_variance),
+        sampling_deviations=np.sqrt(errors.sampling_variance),
         unit_sampling_draws=draw_normal(noise_kind),
     )
     return Handle(
@@ -344,8 +344,8 @@ def build_handle(
         start,
         "own_bound",
         is_integer=True,
-        parts=parts,
-        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        error_parts=parts,
+        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
         dots=dots,
     )
 
@@ -377,10 +377,12 @@ def write_user_methods(
     steps_text = write_steps(wording.counted(users.threshold, "row"), f"± {limit_text}")
     return replace(
         methods,
-        sentences=f"{steps_text} The expected error of the released mean is {error_text} in the unit of the values, "
+        procedure=f"{steps_text} The expected error of the released mean is {error_text} in the unit of the values, "
         "noise included.",
-        public_sentences=write_steps("a fixed number of rows", "a fixed limit"),
-        rule=methods.rule.replace("The bound on rows per user", "The bound on a user's weight"),
+        public_procedure=write_steps("a fixed number of rows", "a fixed limit"),
+        rule_sentence=methods.rule_sentence.replace(
+            "The bound on rows per user", "The bound on a user's weight"
+        ),
     )
 
 

@@ -101,7 +101,7 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        near_optimal=standard.write_range(*curve.near_optimal, name="μ", objective="the least total bound"),
+        near_optimal=standard.write_range(*curve.near_optimal, symbol="μ", objective="the least total bound"),
         parameters=parameters,
         solution=solution,
         plots={

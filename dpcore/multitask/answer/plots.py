@@ -114,9 +114,9 @@ def _plot_buckets(
             low_column,
             high_column,
             opacity=0.75,
-            base=1.0,
-            gap=0.45,
-            hover=(
+            base_value=1.0,
+            gap_share=0.45,
+            hover_numbers=(
                 ("best task", low_column),
                 ("worst task", high_column),
                 ("share of the total bound", share_column),

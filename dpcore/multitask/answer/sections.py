@@ -211,7 +211,7 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
         words.describe_counts(comparison, counts, slack_helps=ratio_with_slack <= 1.05 * ratio_without_slack),
     )
     yield section.Columns((left_column, (plots.plot_counts(tasks, counts),)))
-    yield section.Label(after=":violet-badge[:material/casino: simulation: not a release]")
+    yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 
 def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -336,10 +336,10 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         lambda progress, stop: run_experiment(experiment, progress, stop),
         "Running",
         "Run",
-        fields=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),
+        field_names=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),
         idle_text="It has not run yet; the defaults take ten seconds.",
         shows_outdated=True,
-        of_data=False,
+        depends_on_data=False,
     )
     if result is not None and not result.num_runs_done:
         yield section.Note("Stopped before the first run was done.", "stop_circle")

@@ -269,7 +269,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
         "Find the exact optima",
         "target",
         idle_text="Not computed yet. Millions of pairs take seconds.",
-        of_data=False,
+        depends_on_data=False,
     )
 
 
@@ -362,6 +362,6 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         "Error bound of all tasks",
         tuple(allocations),
         compute_error_bounds,
-        sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
+        best_method_sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
         provenance=tasks.disclosure,
     )

@@ -248,17 +248,17 @@ def write_methods(solution: MultitaskSolution) -> Methods:
     )
     weights_text = "Tasks of n users had weights proportional to n to the power"
     return Methods(
-        guarantee=write_guarantee(
+        guarantee_text=write_guarantee(
             "One model per task was released",
             parameters.epsilon,
             Neighbours.ADD_OR_REMOVE_USER,
             parameters.delta,
         ),
-        sentences=f"{weights_text} {wording.entered(-best_exponent)} [@krichene2023], {fit_text} The upper bound on "
+        procedure=f"{weights_text} {wording.entered(-best_exponent)} [@krichene2023], {fit_text} The upper bound on "
         f"the excess error is {wording.number(ratio, 3)} times that of equal weights.",
-        public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
+        public_procedure=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
-        rule="It brings that bound to within 5 % of its least; task sizes are treated as public.",
+        rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
         subject_text="The exponent",
     )
 

@@ -65,14 +65,15 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | No
     pair, forms = solution.pair, []
     if pair is not None:
         forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
-    vectors = [vector for vector in (solution.best_cap, solution.best_radial) if vector is not None]
+    vectors = [choice for choice in (solution.best_cap, solution.best_radial) if choice is not None]
     for vector in sorted(vectors, key=lambda choice: choice.error):
-        is_scaled, norm = vector.rule is VectorRule.RADIAL, round_up(vector.max_norm)
-        name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
-        forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "is_scaled": is_scaled}))
-    base = _build_base_options(parameters, dataset, solution.value_column)
+        bounds = {"max_norm": round_up(vector.max_norm), "is_scaled": vector.rule is VectorRule.RADIAL}
+        rule_name = "Scaling" if bounds["is_scaled"] else "One level"
+        form_name = f"{rule_name}, bound {wording.number(bounds['max_norm'])}"
+        forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
+    base_options = _build_base_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
-    return build_forms(parameters.epsilon, base, forms, library)
+    return build_forms(parameters.epsilon, base_options, forms, library)
 
 
 def write_private_forms(
@@ -81,14 +82,14 @@ def write_private_forms(
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
-    base = _build_base_options(
+    base_options = _build_base_options(
         parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else ""
     )
-    form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
+    pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     return build_forms(
         parameters.epsilon if epsilon is None else epsilon,
-        base | {"disclosure": private_pair.facts},
-        [form],
+        base_options | {"disclosure": private_pair.facts},
+        [pair_form],
         choose_library(parameters.program, parameters.mechanism),
     )
 
@@ -97,7 +98,7 @@ def _build_base_options(
     parameters: PerGroupParameters, dataset: Dataset, value_column: str
 ) -> dict[str, Any]:
     """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
-    base: dict[str, Any] = list_data_fields(dataset) | {
+    base_options: dict[str, Any] = list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
@@ -105,10 +106,10 @@ def _build_base_options(
         **mark_combined_groups(dataset),
     }
     if value_column:
-        base["value_column"] = value_column
+        base_options["value_column"] = value_column
     if parameters.statistic is Statistic.MEAN:
-        base |= {"lower": parameters.lower, "upper": parameters.upper}
-    return base
+        base_options |= {"lower": parameters.lower, "upper": parameters.upper}
+    return base_options
 
 
 def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
@@ -119,8 +120,8 @@ def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: fl
         bounds["max_rows"] = int(amount)
     elif statistic is not Statistic.USERS:
         bounds |= {"max_total": amount, "min_total": -amount if statistic is Statistic.SIGNED_SUM else 0.0}
-    name = f"Pair, {wording.number(max_groups)} × {wording.number(amount)}"
-    return name, QUANTITIES[statistic], bounds
+    form_name = f"Pair, {wording.number(max_groups)} × {wording.number(amount)}"
+    return form_name, QUANTITIES[statistic], bounds
 
 
 STATISTIC_PHRASES = {
@@ -139,72 +140,72 @@ RULE_PHRASES = {
 
 def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
-    p, choice, objective = solution.parameters, solution.choice, OBJECTIVES[solution.parameters.objective]
+    p, choice, error_name = solution.parameters, solution.choice, OBJECTIVES[solution.parameters.objective]
     if isinstance(solution, DistributionSolution):
-        sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
+        bounding_text = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
         rule = (
-            f"The bounds have the least {objective} found from the distribution of pairs of user and group, as if it "
+            f"The bounds have the least {error_name} found from the distribution of pairs of user and group, as if it "
             "were the same in every group."
         )
     else:
-        sentences = _describe_bound(solution)
-        rule = f"The bound minimises the {objective}, averaged over the noise and the choice of groups."
+        bounding_text = _describe_bound(solution)
+        rule = f"The bound minimises the {error_name}, averaged over the noise and the choice of groups."
     found_text = "" if choice.is_settled and choice.certificate is not None else " was found that"
     no_release = (
-        f"At ε = {wording.entered(p.epsilon)} no bound{found_text} has a smaller {objective} than releasing nothing, "
+        f"At ε = {wording.entered(p.epsilon)} no bound{found_text} has a smaller {error_name} than releasing nothing, "
         "and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
-    guarantee = write_guarantee(
+    guarantee_sentence = write_guarantee(
         f"The {STATISTIC_PHRASES[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
     )
-    groups = "The list of groups is public, and the budget is for all groups together."
+    groups_sentence = "The list of groups is public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
-        groups = (
+        groups_sentence = (
             f"Groups were selected by {RULE_PHRASES[p.selection]}, which spent "
             f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that budget."
         )
     return Methods(
-        guarantee=f"{guarantee} {groups}",
-        sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and "
+        guarantee_text=f"{guarantee_sentence} {groups_sentence}",
+        procedure=bounding_text,
+        public_procedure=f"What one user contributes to all groups was bounded, and "
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
-        empty_sentence="" if sentences else no_release,
-        rule=rule,
+        empty_sentence="" if bounding_text else no_release,
+        rule_sentence=rule,
     )
 
 
 def _describe_bound(solution: PerGroupSolution) -> str:
     """Describe the better of pair and bound on whole vectors, with its error; empty if nothing is released."""
-    p, pair, vector = solution.parameters, solution.pair, solution.best_vector
-    if vector is None or solution.saved_share < MIN_SAVING:
+    p, pair, best_vector = solution.parameters, solution.pair, solution.best_vector
+    if best_vector is None or solution.saved_share < MIN_SAVING:
         return "" if pair is None else _describe_pair(p, pair)
     sample_sentence = ""
-    if isinstance(vector, SelectedVector):
-        groups = wording.counted(vector.max_groups, "group")
-        sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
-    bound = wording.number(round_up(vector.max_norm), 6)
-    sentence = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {bound}"
-    return f"{sample_sentence}{sentence}{_describe_noise(p, format_error(p, vector.error))}"
+    if isinstance(best_vector, SelectedVector):
+        groups_text = wording.counted(best_vector.max_groups, "group")
+        sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
+    bound_text = wording.number(round_up(best_vector.max_norm), 6)
+    sentence = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {bound_text}"
+    return f"{sample_sentence}{sentence}{_describe_noise(p, format_error(p, best_vector.error))}"
 
 
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
     """Write the end of a sentence on a bound, and a sentence with the error: the noise in every group."""
-    noise = cite_program_noise(p.program, p.noise.kind, p.mechanism)
-    return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
+    noise_text = cite_program_noise(p.program, p.noise.kind, p.mechanism)
+    return f", and {noise_text} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
     """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
-    groups = wording.counted(pair.max_groups, "group")
-    sentence = f"Each user contributed to at most {groups}, drawn at random"
+    groups_text = wording.counted(pair.max_groups, "group")
+    sentence = f"Each user contributed to at most {groups_text}, drawn at random"
     if p.statistic is not Statistic.USERS:
-        unit = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
-        unit = unit.rstrip("s") if pair.max_amount == 1 else unit
-        sentence += f", and at most {wording.number(pair.max_amount, 6)}{unit} to each"
+        unit_text = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
+        unit_text = unit_text.rstrip("s") if pair.max_amount == 1 else unit_text
+        sentence += f", and at most {wording.number(pair.max_amount, 6)}{unit_text} to each"
     if p.statistic is Statistic.SIGNED_SUM:
         sentence += ", in absolute value"
     return f"{sentence}{_describe_noise(p, error_prefix + format_error(p, pair.error))}"
@@ -240,8 +241,8 @@ def build_answer(
     """
     if solution is None:
         solution = choose_pair(dataset, parameters)
-    disclosure, parameters = dataset.provenance, solution.parameters
-    facts: dict[str, object] = {
+    provenance, parameters = dataset.provenance, solution.parameters
+    data_entries: dict[str, object] = {
         "column": solution.facet.label,
         "num_pairs": solution.num_pairs,
         "num_groups": solution.num_groups,
@@ -251,24 +252,24 @@ def build_answer(
         detail=words.write_detail(solution, dataset),
         numbers=words.list_numbers(solution),
         assumptions=words.list_assumptions(solution),
-        disclosure=disclosure,
+        disclosure=provenance,
         facts=words.list_facts(solution, dataset),
         parameters=parameters,
         solution=solution,
-        plots={"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure)},
+        plots={"per-group-error": lambda: plots.plot_pair_errors(solution, provenance)},
         make_methods=lambda: write_methods(solution, dataset),
         bound=solution.pair,
         setting=_build_setting(parameters, solution.value_column),
         sections={BEHIND: describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
-        if group_pairs.fits_in_file(solution.problem.sizes):
+        if group_pairs.fits_in_file(solution.problem.pair_sizes):
             answer = replace(
                 answer, files={"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
             )
     else:
-        facts["value_column"] = solution.facet.value_column
-        facts["num_users"] = int(solution.problem.pairs.groups_per_user.size)
+        data_entries["value_column"] = solution.facet.value_column
+        data_entries["num_users"] = int(solution.problem.pairs.groups_per_user.size)
         answer = replace(
             answer,
             proofs=words.list_proofs(solution),
@@ -276,33 +277,33 @@ def build_answer(
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
             sections=build_sections(solution),
-            plots={**answer.plots, **_list_plots(solution, disclosure)},
+            plots={**answer.plots, **_list_plots(solution, provenance)},
         )
-    release = f"{parameters.statistic.value} per group"
+    release_text = f"{parameters.statistic.value} per group"
     return add_choice(
         answer,
         dataset,
-        release,
+        release_text,
         lambda: _list_details(solution),
-        data_entries=facts,
+        data_entries=data_entries,
         omitted_names=NOT_COMPARED,
     )
 
 
-def _list_plots(solution: PerGroupSolution, disclosure: Provenance) -> dict[str, Callable[[], Plot]]:
+def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
     """List the plots besides the main figure."""
     selected = solution.selected
     plots_by_name: dict[str, Callable[[], Plot]] = {
-        "per-group-sizes": lambda: plots.plot_groups(solution, disclosure)
+        "per-group-sizes": lambda: plots.plot_groups(solution, provenance)
     }
     if solution.best_cap is not None:
-        plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, disclosure)
+        plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
     if selected is not None and (solution.pair or selected.vector):
-        plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, disclosure)
+        plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, provenance)
     if selected is not None and selected.curves_by_bounds:
         plots_by_name |= {
-            "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, disclosure)[0],
-            "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, disclosure)[1],
+            "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[0],
+            "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[1],
         }
     return plots_by_name
 
@@ -316,23 +317,23 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
         details["max_contributions_per_group"] = int(choice.max_amount)
     else:
         details["max_amount_per_group"] = choice.max_amount
-    certificate = {
+    certificate_entries = {
         "error_of_publishing_nothing": solution.problem.error_of_nothing,
         "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
     if isinstance(solution, DistributionSolution):
         low, high = solution.limits or (None, None)
-        errors = {"error_about": choice.error, "error_at_least": low, "error_at_most": high}
-        return details | errors | certificate | {"approximate": APPROXIMATE}
-    details |= {"error": choice.error, **certificate}
+        error_limits = {"error_about": choice.error, "error_at_least": low, "error_at_most": high}
+        return details | error_limits | certificate_entries | {"approximate": APPROXIMATE}
+    details |= {"error": choice.error, **certificate_entries}
     if pair is not None and not is_integer:
         details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
-    norm = name_norm(solution.parameters)
-    for name, vector in (("cap", solution.best_cap), ("scaling", solution.best_radial)):
+    norm_name = name_norm(solution.parameters)
+    for details_key, vector in (("cap", solution.best_cap), ("scaling", solution.best_radial)):
         if vector is not None:
-            details[name] = {
-                "norm": norm,
+            details[details_key] = {
+                "norm": norm_name,
                 "max_norm": vector.max_norm,
                 "error": vector.error,
                 "ended": vector.stop_reason,
@@ -344,7 +345,7 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
         if (best := selected.vector) is not None:
             details["scaled_users"] = {
                 "rule": best.rule.value,
-                "norm": norm,
+                "norm": norm_name,
                 "max_norm": best.max_norm,
                 "max_groups_of_the_selection": best.max_groups,
                 "error": best.error,
@@ -380,11 +381,11 @@ def _build_setting(parameters: PerGroupParameters, value_column: str) -> Release
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
     code.import_name("read_distribution", "dpcore.data.group_pairs")
-    name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
+    file_name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
     code.import_name("Path", "pathlib")
     return (
         "# From Per group, Downloads, Distribution of pairs (JSON).\n"
-        f"FILE = Path({name!r})\n"
+        f"FILE = Path({file_name!r})\n"
         f"data = read_distribution(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
     )
 
@@ -411,15 +412,15 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
         solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
     yield Cached(check_data, (dataset, parameters))
-    state: SearchResult = yield Search(
+    search_result: SearchResult = yield Search(
         "job",
         parameters,
         lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
         "Looking for the best pair",
         is_heavy=num_pairs >= MIN_HEAVY_PAIRS,
-        progress_text_at={Stage.EARLIER: "The answer for the settings before"},
+        progress_texts_by_stage={Stage.EARLIER: "The answer for the settings before"},
     )
-    return state
+    return search_result
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
@@ -430,10 +431,12 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound on a user's whole vector."""
     if "per-group-norm" not in answer.plots:
-        note = "Only rows, users and sums of amounts of at least 0 have it."
+        note_text = "Only rows, users and sums of amounts of at least 0 have it."
         if not answer.parameters.has_vectors:
-            note = f"{answer.parameters.program.value} has no such bound. OpenDP and plain Python have it."
-        yield Note(note, "info")
+            note_text = (
+                f"{answer.parameters.program.value} has no such bound. OpenDP and plain Python have it."
+            )
+        yield Note(note_text, "info")
         return
     yield (
         "Instead of dropping groups at random, cut all groups of a user at *one level*, or *scale* them alike. For "
@@ -449,8 +452,10 @@ def show_survival(answer: Answer, dataset: Dataset) -> Parts:
         return
     yield answer.plots["per-group-survival"]()
     yield from _describe_sample(answer, "users")
-    if over_epsilon := [[plot()] for key, plot in answer.plots.items() if key.endswith("over-epsilon")]:
-        yield Columns(tuple(over_epsilon))
+    if plot_columns := [
+        [make_plot()] for plot_key, make_plot in answer.plots.items() if plot_key.endswith("over-epsilon")
+    ]:
+        yield Columns(tuple(plot_columns))
 
 
 def show_groups(answer: Answer, dataset: Dataset) -> Parts:
@@ -468,7 +473,7 @@ def _describe_sample(answer: Answer, basis: str) -> Parts:
 
 def build_sections(solution: PerGroupSolution) -> Sections:
     """Return the tabs, which depend on whether groups are selected."""
-    first: Sections = {"Scaling instead": show_scaling}
+    first_section: Sections = {"Scaling instead": show_scaling}
     if solution.selected is not None:
-        first = {"Which groups survive": show_survival}
-    return {BEHIND: describe_inputs, **first, "Error of each group": show_groups}
+        first_section = {"Which groups survive": show_survival}
+    return {BEHIND: describe_inputs, **first_section, "Error of each group": show_groups}

@@ -60,8 +60,8 @@ class ErrorMap:
         """
         if self.sampling_parts is None or self.noise_parts is None:
             return {}
-        bias = np.maximum(self.errors - self.sampling_parts - self.noise_parts, 0.0)
-        values_by_part = {"bias": bias, "sampling": self.sampling_parts, "noise": self.noise_parts}
+        bias_parts = np.maximum(self.errors - self.sampling_parts - self.noise_parts, 0.0)
+        values_by_part = {"bias": bias_parts, "sampling": self.sampling_parts, "noise": self.noise_parts}
         return {name: self.errors * values for name, values in values_by_part.items()}
 
 
@@ -73,18 +73,18 @@ def choose_axes(
         num_rows //= 3
     sizes = np.abs(problem.amounts)
     largest = float(sizes.max())
-    best_groups, best_amount = ([], []) if pair is None else ([pair.max_groups], [pair.max_amount])
-    groups = space_evenly(int(problem.pairs.groups_per_user.max()), num_columns)
+    group_bounds = space_evenly(int(problem.pairs.groups_per_user.max()), num_columns)
     if problem.parameters.statistic.is_integer:
         amounts = np.array(space_evenly(int(largest), num_rows), dtype=np.float64)
     else:
-        low = max(float(sizes[sizes > 0.0].min(initial=largest)), largest / 1e4) or 1.0
-        amounts = np.geomspace(low, max(largest, low * 1.01), num_rows)
-    return np.unique(np.r_[groups, best_groups].astype(np.float64)), np.unique(np.r_[amounts, best_amount])
+        smallest = max(float(sizes[sizes > 0.0].min(initial=largest)), largest / 1e4) or 1.0
+        amounts = np.geomspace(smallest, max(largest, smallest * 1.01), num_rows)
+    pair_groups, pair_amounts = ([], []) if pair is None else ([pair.max_groups], [pair.max_amount])
+    return np.unique(np.r_[group_bounds, pair_groups] * 1.0), np.unique(np.r_[amounts, pair_amounts])
 
 
 def map_by_rows(
-    groups: FloatArray,
+    group_bounds: FloatArray,
     amounts: FloatArray,
     compute_row: Callable[[float], FloatArray],
     pair: Pair | None,
@@ -94,14 +94,14 @@ def map_by_rows(
 
     ``compute_row`` returns the errors, shape (1, columns), or errors, sampling and noise parts, shape (3, columns).
     """
-    first = pair.max_amount if pair is not None else float(amounts[-1])
-    rows: dict[float, FloatArray] = {}
-    for amount in sorted(amounts.tolist(), key=lambda x: (x != first, x)):
-        if rows and should_stop():
+    first_amount = pair.max_amount if pair is not None else float(amounts[-1])
+    rows_by_amount: dict[float, FloatArray] = {}
+    for amount in sorted(amounts.tolist(), key=lambda x: (x != first_amount, x)):
+        if rows_by_amount and should_stop():
             break
-        rows[amount] = compute_row(amount)
-    computed = sorted(rows)
-    return ErrorMap(groups, np.array(computed), *np.stack([rows[amount] for amount in computed], axis=1))
+        rows_by_amount[amount] = compute_row(amount)
+    rows = [rows_by_amount[amount] for amount in sorted(rows_by_amount)]
+    return ErrorMap(group_bounds, np.array(sorted(rows_by_amount)), *np.stack(rows, axis=1))
 
 
 NUM_EPSILONS = 13
@@ -145,40 +145,37 @@ def evaluate_selection(
     """
     problem = selection.problem
     epsilon = problem.parameters.epsilon
-    budgets = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
-    budgets = budgets[(budgets >= 10.0 * EPSILON_RANGE[0]) & (budgets <= EPSILON_RANGE[1])]
-    groups: dict[str, SelectedGroups] = {}
+    epsilons = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
+    epsilons = epsilons[(epsilons >= 10.0 * EPSILON_RANGE[0]) & (epsilons <= EPSILON_RANGE[1])]
+    groups_by_bounds: dict[str, SelectedGroups] = {}
     groups_over_epsilon: dict[str, list[SelectedGroups]] = {}
-    for name, bounds in (("pair", pair), ("tuner", tuner_pair)):
-        if bounds is not None:
-            groups[name] = selection.evaluate_groups(bounds.max_groups, bounds.max_amount)
-    if pair is not None and not should_stop():
-        groups_over_epsilon["pair"] = selection.evaluate_over_epsilon(
-            budgets, pair.max_groups, pair.max_amount
-        )
+    for bounds_name, compared_pair in (("pair", pair), ("tuner", tuner_pair)):
+        if compared_pair is not None:
+            bounds = compared_pair.max_groups, compared_pair.max_amount
+            groups_by_bounds[bounds_name] = selection.evaluate_groups(*bounds)
+            if compared_pair is pair and not should_stop():
+                groups_over_epsilon[bounds_name] = selection.evaluate_over_epsilon(epsilons, *bounds)
     if vector is not None:
         cut_amounts = sum_cut_amounts(problem, vector.rule, vector.max_norm)
 
-        def scale_users(budget: float) -> SelectedGroups:
+        def scale_users(total_epsilon: float) -> SelectedGroups:
             """Evaluate the bound on whole vectors at another total budget."""
-            return selection.with_epsilon(budget).bound_vectors(
-                cut_amounts, vector.max_norm, vector.max_groups
-            )
+            other_selection = selection.with_epsilon(total_epsilon)
+            return other_selection.bound_vectors(cut_amounts, vector.max_norm, vector.max_groups)
 
-        groups["scaled"] = scale_users(epsilon)
+        groups_by_bounds["scaled"] = scale_users(epsilon)
         if not should_stop():
-            groups_over_epsilon["scaled"] = [scale_users(budget) for budget in budgets]
-    curves = {}
-    for name, outcome in groups_over_epsilon.items():
-        num_released, *error_parts = np.array(
-            [(at_budget.num_expected_groups, *split_error(problem, at_budget)) for at_budget in outcome]
-        ).T
-        curves[name] = (budgets, num_released, *error_parts)
-    users = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
-    return SelectionSolution(users, vector, groups, curves)
+            groups_over_epsilon["scaled"] = [scale_users(budget) for budget in epsilons]
+    curves_by_bounds = {}
+    for bounds_name, epsilon_outcomes in groups_over_epsilon.items():
+        rows = [(groups.num_expected_groups, *split_error(problem, groups)) for groups in epsilon_outcomes]
+        curves_by_bounds[bounds_name] = (epsilons, *np.array(rows).T)
+    users_per_group = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
+    return SelectionSolution(users_per_group, vector, groups_by_bounds, curves_by_bounds)
 
 
-def split_error(problem: PerGroupProblem, groups: SelectedGroups) -> tuple[float, float]:
+def split_error(problem: PerGroupProblem, selected_groups: SelectedGroups) -> tuple[float, float]:
     """Split the error into the parts of released groups and of groups that are not released."""
-    share = problem.parameters.divide_weights(groups.mean_squares, problem.weights)
-    return float(share @ groups.released_squares), float(share @ groups.dropped_squares)
+    divided_weights = problem.parameters.divide_weights(selected_groups.mean_squares, problem.weights)
+    released_part = float(divided_weights @ selected_groups.released_squares)
+    return released_part, float(divided_weights @ selected_groups.dropped_squares)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
 from dpcore.common import wording
@@ -65,17 +65,17 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     if min(amounts.size, groups.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
-        items = [Cells("error", groups, amounts, errors, best_error, contour=contour)]
+        items = [Cells("error", groups, amounts, errors, best_error, named_contour=contour)]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amounts.size == 1
-        bounds = columns["max_groups" if is_over_groups else "max_amount"]
-        items = [Curve("Error of the pair", bounds, columns["error"], Style.TOTAL)]
+        bound_values = columns["max_groups" if is_over_groups else "max_amount"]
+        items = [Curve("Error of the pair", bound_values, columns["error"], Style.TOTAL)]
         for name, column in PART_COLUMNS.items():
             if column in columns:
-                items.append(Curve(name, bounds, columns[column], STYLES[name]))
+                items.append(Curve(name, bound_values, columns[column], PART_STYLES[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in marked_pairs:
@@ -90,8 +90,8 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
     """Return the unit of a statistic, for axes."""
-    units = {Statistic.ROWS: "rows", Statistic.USERS: "users", Statistic.MEAN: mean_unit}
-    return units.get(statistic, "unit of the column")
+    units_by_statistic = {Statistic.ROWS: "rows", Statistic.USERS: "users", Statistic.MEAN: mean_unit}
+    return units_by_statistic.get(statistic, "unit of the column")
 
 
 def _name_error_unit(parameters: PerGroupParameters) -> str:
@@ -113,41 +113,40 @@ def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float)
 
 def _describe_error_map(solution: PairSolution) -> str:
     """Write the alternative text of the error map: the pair with the smallest error, or that there is none."""
-    objective = OBJECTIVES[solution.parameters.objective]
+    objective_text = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
-        return f"Every pair of bounds has a larger {objective} than publishing 0."
-    pair = (
+        return f"Every pair of bounds has a larger {objective_text} than publishing 0."
+    pair_text = (
         f"{wording.counted(solution.pair.max_groups, 'group')} × {wording.number(solution.pair.max_amount)}"
     )
-    return f"The {objective} is smallest at {pair}: {wording.number(solution.pair.error)}."
+    return f"The {objective_text} is smallest at {pair_text}: {wording.number(solution.pair.error)}."
 
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
-    (norms, cap, radial), scaled, pair_error = solution.norm_curves, solution.best_vector, solution.pair_error
-    assert scaled is not None
-    assert solution.best_cap is not None
-    assert solution.best_radial is not None
-    errors = np.r_[cap, radial, pair_error]
-    norm = name_norm(solution.parameters)
-    name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
-    x, cap_errors, radial_errors = map(
-        Column, ("max_norm", "error_of_cap", "error_of_scaling"), solution.norm_curves
-    )
+    norms, *curves = solution.norm_curves
+    best_vector, pair_error = solution.best_vector, solution.pair_error
+    cap_choice, radial_choice = solution.best_cap, solution.best_radial
+    assert best_vector is not None
+    assert cap_choice is not None
+    assert radial_choice is not None
+    errors = np.append(np.concatenate(curves), pair_error)
+    norm_name = name_norm(solution.parameters)
+    pair_name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
+    norm_column = Column("max_norm", norms)
+    cap_column, radial_column = map(Column, ("error_of_cap", "error_of_scaling"), curves)
     items: list[Item] = [
-        Curve("Cut at one level", x, cap_errors, Style.SAMPLING, dash="solid", width=2.5),
-        Curve("All groups scaled alike", x, radial_errors, Style.SMOOTH, dash="dash", width=2.5),
-        Curve(name, norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
-        Mark("Best level", solution.best_cap.max_norm, solution.best_cap.error, Style.SAMPLING, "circle"),
-        Mark(
-            "Best scaling", solution.best_radial.max_norm, solution.best_radial.error, Style.SMOOTH, "diamond"
-        ),
+        Curve("Cut at one level", norm_column, cap_column, Style.SAMPLING, dash="solid", width=2.5),
+        Curve("All groups scaled alike", norm_column, radial_column, Style.SMOOTH, dash="dash", width=2.5),
+        Curve(pair_name, norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
+        Mark("Best level", cap_choice.max_norm, cap_choice.error, Style.SAMPLING, "circle"),
+        Mark("Best scaling", radial_choice.max_norm, radial_choice.error, Style.SMOOTH, "diamond"),
     ]
     # A bound of 0 lies beyond the axis.
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     low, high = float(errors.min()), float(errors.max())
-    alt = f"Smallest error {wording.number(scaled.error)}; best pair {wording.number(pair_error)}."
-    x_axis = _build_axis(f"bound on the {norm} norm of a user's vector", "", norms)
+    alt = f"Smallest error {wording.number(best_vector.error)}; best pair {wording.number(pair_error)}."
+    x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", norms)
     visible_errors = np.array([low * 0.9, min(high, 8.0 * low)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
     return Plot("per-group-norm", "Error over the norm", alt, x_axis, y_axis, items, provenance, height=420)
@@ -166,21 +165,21 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot every group's error against its size; below the line of 100 % a number says more than 0 does."""
     is_mean, all_sizes = solution.is_mean, np.abs(solution.problem.totals)
     indices = _choose_groups(all_sizes)
-    sizes = Column("size", all_sizes[indices])
-    units = np.ones(indices.size) if is_mean else all_sizes[indices]
+    size_column = Column("size", all_sizes[indices])
+    error_units = np.ones(indices.size) if is_mean else all_sizes[indices]
     pair_name = "Best pair" if solution.pair is not None else f"Publishing {'the middle' if is_mean else '0'}"
     one_mean = compute_errors_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
-    for name, column, errors, style, symbol in (
+    for name, column_name, errors, style, symbol in (
         (pair_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
         ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "diamond"),
         ("One mean for all groups", "error_of_one_mean", one_mean, Style.SAMPLING, "diamond"),
     ):
         if errors is not None:
-            errors_column = Column(column, errors[indices] / units)
-            items.append(Points(name, sizes, errors_column, style, opacity=0.75, symbol=symbol, size=6))
-    heights = np.concatenate([np.asarray(points.y) for points in items if isinstance(points, Points)])
-    heights = heights[heights > 0.0]
+            errors_column = Column(column_name, errors[indices] / error_units)
+            items.append(Points(name, size_column, errors_column, style, opacity=0.75, symbol=symbol, size=6))
+    point_errors = np.concatenate([np.asarray(item.y) for item in items if isinstance(item, Points)])
+    point_errors = point_errors[point_errors > 0.0]
     levels: list[float] = []
     alt = "The error of a group's own mean falls with its rows."
     size_name, unit = "rows of the group", "unit of the values"
@@ -190,9 +189,9 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         levels = [USEFUL_ERROR / 2.0, 1.5]
         useful_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
         items += [Level("As large as the group", 1.0), Level(useful_name, USEFUL_ERROR, dash="longdash")]
-    is_empty = not (indices.size and heights.size)
+    is_empty = not (indices.size and point_errors.size)
     x = _build_axis(size_name, "", np.array([1.0, 10.0]) if is_empty else all_sizes[indices])
-    y = _build_axis("error of a group", unit, np.array([0.1, 1.0]) if is_empty else heights, *levels)
+    y = _build_axis("error of a group", unit, np.array([0.1, 1.0]) if is_empty else point_errors, *levels)
     return Plot("per-group-sizes", "Error of each group", alt, x, y, items, provenance, height=420)
 
 
@@ -201,19 +200,18 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     selected = solution.selected
     assert selected is not None
     order = _choose_groups(selected.users_per_group)
-    users = Column("users", selected.users_per_group[order].astype(np.float64))
-    scaled_name = "Users scaled"
-    items = [
-        Points(name, users, Column(column, groups.keep_probabilities[order]), style, symbol=symbol, size=size)
-        for name, column, key, style, symbol, size in (
-            ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
-            (scaled_name, "kept_where_scaled", "scaled", Style.SMOOTH, "diamond-open", 9),
-            ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
-        )
-        if (groups := selected.groups_by_bounds.get(key))
-    ]
+    users_column = Column("users", selected.users_per_group[order].astype(np.float64))
+    items = []
+    for name, column, bounds, style, symbol, size in (
+        ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
+        ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "diamond-open", 9),
+        ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
+    ):
+        if selected_groups := selected.groups_by_bounds.get(bounds):
+            probabilities = Column(column, selected_groups.keep_probabilities[order])
+            items.append(Points(name, users_column, probabilities, style, symbol=symbol, size=size))
     alt = "The more users a group has, the likelier it is released."
-    x = _build_axis(USERS_AXIS, "", np.asarray(users))
+    x = _build_axis(USERS_AXIS, "", np.asarray(users_column))
     y = linear_axis("probability of release", (-0.03, 1.03))
     return Plot("per-group-survival", "Which groups survive", alt, x, y, items, provenance)
 
@@ -223,35 +221,37 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
     assert solution.selected is not None
     columns = dict[str, FloatArray]()
     group_items, error_items = list[Item](), list[Item]()
-    styles_by_bounds = {
-        "pair": ("Best pair", Style.CAP, "dot"),
-        "scaled": ("Users scaled", Style.SMOOTH, "dash"),
-    }
-    curves = solution.selected.curves_by_bounds
-    for key, (epsilons, num_released, error_kept, error_lost) in curves.items():
-        name, style, dash = styles_by_bounds[key]
+    max_error = 0.0
+    for bounds, bounds_name, style, dash in (
+        ("pair", "Best pair", Style.CAP, "dot"),
+        ("scaled", "Users scaled", Style.SMOOTH, "dash"),
+    ):
+        if bounds not in solution.selected.curves_by_bounds:
+            continue
+        epsilons, released_counts, released_errors, lost_errors = solution.selected.curves_by_bounds[bounds]
+        max_error = max(max_error, float((released_errors + lost_errors).max()))
         columns |= {
             "epsilon": epsilons,
-            f"groups_{key}": num_released,
-            f"error_of_released_{key}": error_kept,
-            f"error_of_lost_{key}": error_lost,
+            f"groups_{bounds}": released_counts,
+            f"error_of_released_{bounds}": released_errors,
+            f"error_of_lost_{bounds}": lost_errors,
         }
-        group_items.append(Curve(name, epsilons, num_released, style, dash=dash))
+        group_items.append(Curve(bounds_name, epsilons, released_counts, style, dash=dash))
         error_items += [
-            Curve(f"{name}: lost groups", epsilons, error_lost, style, dash="solid"),
-            Curve(f"{name}: released groups", epsilons, error_kept, style, dash="dot"),
+            Curve(f"{bounds_name}: lost groups", epsilons, lost_errors, style, dash="solid"),
+            Curve(f"{bounds_name}: released groups", epsilons, released_errors, style, dash="dot"),
         ]
     alt = "With a larger ε more groups are released, and lost groups add less to the error."
-    max_error = max(float((error_kept + error_lost).max()) for *_, error_kept, error_lost in curves.values())
     group_limits = (0.0, float(solution.num_groups))
     group_axis = linear_axis("groups released on average", group_limits, number_format=",.3~g")
-    unit = _name_error_unit(solution.parameters)
-    error_axis = linear_axis("part of the error", (0.0, max_error), unit, number_format=",.3~g")
+    error_unit = _name_error_unit(solution.parameters)
+    error_axis = linear_axis("part of the error", (0.0, max_error), error_unit, number_format=",.3~g")
     x = _build_axis("privacy budget ε, same bounds", "", columns["epsilon"])
 
-    def build_plot(key: str, title: str, y: Axis, items: list[Item]) -> Plot:
+    def build_plot(key_part: str, title: str, y: Axis, items: list[Item]) -> Plot:
         """Plot the curves against the total budget."""
-        return Plot(f"per-group-{key}-over-epsilon", title, alt, x, y, items, provenance, columns, height=340)
+        key = f"per-group-{key_part}-over-epsilon"
+        return Plot(key, title, alt, x, y, items, provenance, columns, height=340)
 
     return (
         build_plot("kept", "Groups released over ε", group_axis, group_items),
@@ -265,70 +265,71 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
 def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> Handle:
     """Build the handle of the error over both bounds; ``columns`` are those of the figure."""
     statistic, error_map = solution.parameters.statistic, solution.error_map
-    best = int(np.argmin(error_map.errors))
-    initial_groups, initial_amount = float(columns["max_groups"][best]), float(columns["max_amount"][best])
+    best_row, best_column = divmod(int(np.argmin(error_map.errors)), error_map.group_bounds.size)
+    initial_groups = float(error_map.group_bounds[best_column])
+    initial_amount = float(error_map.amounts[best_row])
     if pair := solution.own_pair or solution.pair:
         initial_groups, initial_amount = float(pair.max_groups), pair.max_amount
-    error_parts = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
+    errors_by_part = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
-    groups, amounts = Column("max_groups", error_map.group_bounds), Column("max_amount", error_map.amounts)
-    groups_bound = SecondBound("Groups", groups, "", initial_groups, "own_groups", True)
+    group_column = Column("max_groups", error_map.group_bounds)
+    amount_column = Column("max_amount", error_map.amounts)
+    groups_bound = SecondBound("Groups", group_column, "", initial_groups, "own_groups", True)
     amounts_bound = SecondBound(
-        amount_name, amounts, "in each", initial_amount, "own_amount", statistic.is_integer
+        amount_name, amount_column, "in each", initial_amount, "own_amount", statistic.is_integer
     )
     # Where a user is in one group at most, the figure is a curve over the amount.
     is_swapped = error_map.group_bounds.size == 1 < error_map.amounts.size
-    first, second = (amounts_bound, groups_bound) if is_swapped else (groups_bound, amounts_bound)
+    first_bound, second_bound = (amounts_bound, groups_bound) if is_swapped else (groups_bound, amounts_bound)
     return Handle(
-        first.name,
-        first.values,
+        first_bound.name,
+        first_bound.bounds,
         columns["error"],
-        first.initial_value,
-        first.field,
-        first.is_integer,
-        parts=error_parts,
-        users=_sample_users(solution, is_swapped),
-        dots=_build_dots(solution, columns["error"], error_parts),
-        second=second,
+        first_bound.initial_value,
+        first_bound.field_name,
+        first_bound.is_integer,
+        error_parts=errors_by_part,
+        user_bars=_sample_users(solution, is_swapped),
+        dots=_build_dots(solution, columns["error"], errors_by_part),
+        second_bound=second_bound,
     )
 
 
-def _build_dots(solution: PairSolution, errors: FloatArray, error_parts: Mapping[str, FloatArray]) -> Dots:
+def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapping[str, FloatArray]) -> Dots:
     """Build dots: one is a group's number whose error has the size of the objective.
 
     Its bias, its sampling and its noise are the roots of their mean squares over the groups, so that the dots' mean
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
-    without known error_parts, as that of a ratio, is drawn as one normal variable of its size.
+    without known parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    unit, noise = _name_error_unit(solution.parameters), solution.parameters.noise.kind
+    error_unit, noise_kind = _name_error_unit(solution.parameters), solution.parameters.noise.kind
     # The mean magnitude of noise of standard deviation 1.
-    magnitude = noise.mean_magnitude / math.sqrt(noise.unit_variance)
+    magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     return Dots(
-        error_parts.get(BIAS),
-        error_parts[NOISE] * magnitude if error_parts else None,
-        draw_unit_noise(noise),
+        errors_by_part.get(BIAS),
+        errors_by_part[NOISE] * magnitude if errors_by_part else None,
+        draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.pair_error,
-        unit if unit in ("rows", "users") else "",
-        error_parts.get(SAMPLING, errors),
-        draw_normal(noise),
+        error_unit if error_unit in ("rows", "users") else "",
+        errors_by_part.get(SAMPLING, errors),
+        draw_normal(noise_kind),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
-        unit_name="groups" if error_parts else "errors of this size",
+        dots_name="groups" if errors_by_part else "errors of this size",
     )
 
 
 def _sample_users(solution: PairSolution, is_swapped: bool) -> tuple[UserBars, ...]:
     """Sample users by their groups, and pairs of a user and a group by what they add, if these are of several sizes."""
-    groups, users, amounts, pairs = solution.bounded_sizes
+    groups_per_user, user_counts, amounts, pair_counts = solution.bounded_sizes
     # The line below the bars names the bound that cuts them.
-    user_bars = sample_users(groups, users, "rows", is_cut_by_second=is_swapped)
+    user_bars = sample_users(groups_per_user, user_counts, "rows", is_cut_by_second=is_swapped)
     has_amount = amounts > 0.0
     if not has_amount.any():
         return (user_bars,)
     pair_bars = sample_users(
-        amounts[has_amount], pairs[has_amount], "rows", "pair", is_cut_by_second=not is_swapped
+        amounts[has_amount], pair_counts[has_amount], "rows", "pair", is_cut_by_second=not is_swapped
     )
-    bars_of_several_sizes = tuple(
-        bars for bars in (user_bars, pair_bars) if bars.contributions[0] > bars.contributions[-1]
-    )
-    return bars_of_several_sizes or (user_bars,)
+    all_bars = (user_bars, pair_bars)
+    uneven_bars = tuple(bars for bars in all_bars if bars.contributions[0] > bars.contributions[-1])
+    return uneven_bars or (user_bars,)

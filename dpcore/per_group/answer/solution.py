@@ -22,7 +22,7 @@ from dpcore.per_group.moments import ErrorParts, compute_error_parts, compute_mo
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, round_up, space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import compute_errors_by_max_groups, compute_parts_by_max_groups
+from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.sorted_pairs import SortedPairs
@@ -90,19 +90,21 @@ class PairSolution:
     def bounded_sizes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return groups per user with their users, and amounts with their pairs: the sizes that the bounds cut."""
         if isinstance(self.problem, SummaryProblem):
-            sizes = self.problem.sizes
+            pair_sizes = self.problem.pair_sizes
             # A user of k groups has k pairs.
-            groups, users, pairs = sizes.groups, sizes.pairs / sizes.groups, sizes.pairs.astype(np.float64)
+            groups_per_user, pair_counts = pair_sizes.groups, pair_sizes.pairs.astype(np.float64)
+            user_counts = pair_counts / groups_per_user
         else:
-            groups = self.problem.pairs.groups_per_user
-            users, pairs = np.ones(groups.size), np.ones(self.problem.pairs.num_pairs)
-        return *_count_distinct(groups, users), *_count_distinct(np.abs(self.problem.amounts), pairs)
+            groups_per_user = self.problem.pairs.groups_per_user
+            user_counts, pair_counts = np.ones(groups_per_user.size), np.ones(self.problem.pairs.num_pairs)
+        user_sizes = _count_distinct(groups_per_user, user_counts)
+        return *user_sizes, *_count_distinct(np.abs(self.problem.amounts), pair_counts)
 
 
-def _count_distinct(values: npt.ArrayLike, times: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _count_distinct(values: npt.ArrayLike, value_counts: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the distinct values, ascending, and the count of each."""
-    distinct, index = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
-    return distinct, np.rint(np.bincount(index, times))
+    distinct_values, value_indices = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+    return distinct_values, np.rint(np.bincount(value_indices, value_counts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -178,11 +180,11 @@ class PerGroupSolution(PairSolution):
     @cached_property
     def vector_group_errors(self) -> FloatArray | None:
         """Return the same at the better bound on whole vectors; None if there is none."""
-        if (best := self.best_vector) is None:
+        if (vector := self.best_vector) is None:
             return None
         if self.selected is not None:
             return np.sqrt(self.selected.groups_by_bounds["scaled"].mean_squares)
-        return np.sqrt(whole_vector.compute_mean_squares(self.problem, best.rule, best.max_norm))
+        return np.sqrt(whole_vector.compute_mean_squares(self.problem, vector.rule, vector.max_norm))
 
     @cached_property
     def useful_mean_size(self) -> float | None:
@@ -203,15 +205,16 @@ class PerGroupSolution(PairSolution):
         assert self.best_radial is not None
         problem = self.problem
         best_norms = [x for x in (self.best_cap.max_norm, self.best_radial.max_norm) if x > 0.0]
-        norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
-        centres = best_norms or [norm or 1.0]
-        points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
-        norms = np.unique(np.r_[np.geomspace(min(centres) / 30.0, max(centres) * 30.0, points), best_norms])
-        cap, radial = (
-            np.array([whole_vector.compute_vector_error(problem, rule, float(t)) for t in norms])
-            for rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
+        first_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
+        centres = best_norms or [first_norm or 1.0]
+        num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
+        grid_norms = np.geomspace(min(centres) / 30.0, max(centres) * 30.0, num_points)
+        norms = np.unique(np.r_[grid_norms, best_norms])
+        cap_errors, radial_errors = (
+            np.array([whole_vector.compute_vector_error(problem, vector_rule, float(t)) for t in norms])
+            for vector_rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
         )
-        return norms, cap, radial
+        return norms, cap_errors, radial_errors
 
     @property
     def saved_share(self) -> float:
@@ -223,13 +226,10 @@ class PerGroupSolution(PairSolution):
     def find_useful_size(self, errors: FloatArray) -> float | None:
         """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
         sizes = np.abs(self.problem.totals)
-        order = np.argsort(-sizes, kind="stable")
-        size = sizes[order]
-        is_useful = (errors[order] < USEFUL_ERROR * size) & (size > 0.0)
+        useless_sizes = sizes[~(errors < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.
-        first = int(np.argmin(is_useful)) if not is_useful.all() else size.size
-        sizes_above = size[:first] if first == size.size else size[:first][size[:first] > size[first]]
-        return float(sizes_above[-1]) if sizes_above.size else None
+        useful_sizes = sizes[sizes > useless_sizes.max(initial=0.0)]
+        return float(useful_sizes.min()) if useful_sizes.size else None
 
     def count_useless(self, errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
@@ -238,16 +238,16 @@ class PerGroupSolution(PairSolution):
 
 def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
     """Build the pairs for a problem, with the groups of the public list and, for a mean, with clamped values."""
-    pairs, values = dataset.pairs, dataset.values
-    assert pairs is not None
+    facet, values = dataset.pairs, dataset.values
+    assert facet is not None
     num_groups = None if parameters.num_groups is None else int(parameters.num_groups)
-    if parameters.statistic is Statistic.MEAN and values is not None and pairs.value_range is not None:
-        (smallest, largest), (lower, upper) = pairs.value_range, parameters.mean_range
+    if parameters.statistic is Statistic.MEAN and values is not None and facet.value_range is not None:
+        (smallest, largest), (lower, upper) = facet.value_range, parameters.mean_range
         if smallest < lower or largest > upper:
-            clamped = UserGroupPairs.from_clamped(pairs, values, lower, upper, num_groups)
-            if clamped is not None:
-                return clamped
-    return UserGroupPairs.from_facet(pairs, num_groups)
+            clamped_pairs = UserGroupPairs.from_clamped(facet, values, lower, upper, num_groups)
+            if clamped_pairs is not None:
+                return clamped_pairs
+    return UserGroupPairs.from_facet(facet, num_groups)
 
 
 NOT_COMPARED = ("own_groups", "own_amount")
@@ -262,14 +262,14 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
         return "These data have no groups."
     if parameters.selection.is_private:
         return "*Which groups survive* has the curves over ε."
-    pairs = build_pairs(dataset, parameters)
+    user_group_pairs = build_pairs(dataset, parameters)
 
     def solve_at(epsilon: float) -> tuple[float, float]:
         """Return L0 and the error of the best pair at another epsilon."""
-        problem = PerGroupProblem(pairs, replace(parameters, epsilon=epsilon))
+        problem = PerGroupProblem(user_group_pairs, replace(parameters, epsilon=epsilon))
         is_mean = parameters.statistic is Statistic.MEAN
-        choice = best_mean_pair(problem) if is_mean else best_pair(problem)
-        return float(choice.max_groups), choice.error
+        pair_choice = best_mean_pair(problem) if is_mean else best_pair(problem)
+        return float(pair_choice.max_groups), pair_choice.error
 
     return BoundComparison(
         "Groups per user of the best pair", "Error of the best pair", solve_at, is_slow=True
@@ -309,39 +309,39 @@ def solve(
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
     selection, sorted_pairs, map_size = None, None, MAP_SIZE
-    error_at: Callable[[int, float], float]
+    compute_error: Callable[[int, float], float]
     if parameters.selection.is_private:
         selection, map_size = Selection(problem), SELECTED_MAP_SIZE
-        error_at = selection.compute_error
-        choice = best_selected_pair(
+        compute_error = selection.compute_error
+        pair_choice = best_selected_pair(
             selection,
             max_evaluations=int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500)),
             progress=lambda share: progress(0.1 + 0.6 * share),
             should_stop=should_stop,
         )
     elif is_mean:
-        error_at, map_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
-        choice = best_mean_pair(problem, should_stop=should_stop)
+        compute_error, map_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
+        pair_choice = best_mean_pair(problem, should_stop=should_stop)
     else:
-        error_at, sorted_pairs = partial(compute_pair_error, problem), SortedPairs.from_problem(problem)
+        compute_error, sorted_pairs = partial(compute_pair_error, problem), SortedPairs.from_problem(problem)
         progress(0.1)
-        choice = best_pair(problem, sorted_pairs, should_stop=should_stop)
+        pair_choice = best_pair(problem, sorted_pairs, should_stop=should_stop)
 
     def evaluate_pair(max_groups: int, amount: float) -> Pair:
         """Return the pair of bounds with its error."""
-        return Pair(max_groups, amount, error_at(max_groups, amount))
+        return Pair(max_groups, amount, compute_error(max_groups, amount))
 
-    pair = tuner = own_pair = cap = radial = near_optimal = selected = None
-    if not choice.releases_nothing:
-        amount = choice.max_amount if statistic.is_integer else round_up(choice.max_amount)
-        pair = evaluate_pair(choice.max_groups, amount)
+    pair = tuner_pair = own_pair = cap_choice = radial_choice = near_optimal = selection_solution = None
+    if not pair_choice.releases_nothing:
+        amount = pair_choice.max_amount if statistic.is_integer else round_up(pair_choice.max_amount)
+        pair = evaluate_pair(pair_choice.max_groups, amount)
     progress(0.7)
     if selection is None and statistic.is_non_negative and parameters.has_vectors:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
-        cap = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
-        radial = whole_vector.best_radial(problem)
+        cap_choice = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
+        radial_choice = whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = evaluate_pair(
+        tuner_pair = evaluate_pair(
             *pick_as_tuner(problem, None if selection is None else selection.compute_keep_probabilities)
         )
     if parameters.own_groups is not None and parameters.own_amount is not None:
@@ -349,49 +349,44 @@ def solve(
     progress(0.8)
     if selection is not None:
         vector = best_selected_vector(selection, should_stop) if parameters.has_vectors else None
-        selected = error_map.evaluate_selection(selection, pair, vector, tuner, should_stop)
-    groups, amounts = error_map.choose_axes(problem, None if is_mean else pair, *map_size)
+        selection_solution = error_map.evaluate_selection(selection, pair, vector, tuner_pair, should_stop)
+    map_pair = None if is_mean else pair
+    group_bounds, amounts = error_map.choose_axes(problem, map_pair, *map_size)
     # One point only, as each costs as much as a step of the search.
     if selection is not None and should_stop():
-        groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
+        group_bounds = group_bounds[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def compute_row(amount: float) -> FloatArray:
         """Return the map's row at an L-infinity: the errors, and also their sampling and noise parts if known."""
         if sorted_pairs is not None:
-            return compute_parts_by_max_groups(problem, amount, sorted_pairs)[:, groups.astype(np.int64) - 1]
-        return np.array([[error_at(int(l0), amount) for l0 in groups]])
+            parts = compute_parts_by_max_groups(problem, amount, sorted_pairs)
+            return parts[:, group_bounds.astype(np.int64) - 1]
+        return np.array([[compute_error(int(l0), amount) for l0 in group_bounds]])
 
     if sorted_pairs is not None and pair is not None:
         near_optimal = _find_near_optimal(problem, pair, sorted_pairs)
     return PerGroupSolution(
         problem=problem,
-        choice=choice,
+        choice=pair_choice,
         pair=pair,
         own_pair=own_pair,
-        tuner_pair=tuner,
-        error_map=error_map.map_by_rows(groups, amounts, compute_row, None if is_mean else pair, should_stop),
+        tuner_pair=tuner_pair,
+        error_map=error_map.map_by_rows(group_bounds, amounts, compute_row, map_pair, should_stop),
         facet=dataset.pairs,
-        best_cap=cap,
-        best_radial=radial,
+        best_cap=cap_choice,
+        best_radial=radial_choice,
         near_optimal_groups=near_optimal,
-        selected=selected,
+        selected=selection_solution,
     )
 
 
 def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: SortedPairs) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
-    near_optimal_groups = (
-        np.flatnonzero(
-            compute_errors_by_max_groups(problem, pair.max_amount, sorted_pairs) <= NEAR_OPTIMAL * pair.error
-        )
-        + 1
-    )
-    inside = np.searchsorted(near_optimal_groups, pair.max_groups)
-    gaps = np.flatnonzero(np.diff(near_optimal_groups) > 1)
-    low, high = gaps[gaps < inside], gaps[gaps >= inside]
-    return int(near_optimal_groups[low[-1] + 1] if low.size else near_optimal_groups[0]), int(
-        near_optimal_groups[high[0]] if high.size else near_optimal_groups[-1]
-    )
+    errors = compute_parts_by_max_groups(problem, pair.max_amount, sorted_pairs)[0]
+    worse_bounds = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
+    pair_index = np.searchsorted(worse_bounds, pair.max_groups)
+    edges = np.r_[0, worse_bounds, errors.size + 1]
+    return int(edges[pair_index]) + 1, int(edges[pair_index + 1]) - 1
 
 
 def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
@@ -402,31 +397,31 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     """
     assert dataset.pair_sizes is not None
     problem = SummaryProblem(dataset.pair_sizes, parameters)
-    choice = best_summary_pair(problem)
+    pair_choice = best_summary_pair(problem)
     pair = own_pair = None
-    limits: tuple[float, float] | None = (choice.error, choice.error)
-    if not choice.releases_nothing:
-        pair = Pair(choice.max_groups, choice.max_amount, choice.error)
+    limits: tuple[float, float] | None = (pair_choice.error, pair_choice.error)
+    if not pair_choice.releases_nothing:
+        pair = Pair(pair_choice.max_groups, pair_choice.max_amount, pair_choice.error)
         limits = problem.compute_limits(pair.max_groups, pair.max_amount)
     if parameters.own_groups is not None and parameters.own_amount is not None:
         l0, linf = int(parameters.own_groups), float(parameters.own_amount)
         own_pair = Pair(l0, linf, problem.compute_error(l0, linf))
-    groups, amounts = (
-        np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
-        for largest, count, best in (
-            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], choice.max_groups),
-            (problem.amounts.max(), SUMMARY_MAP_SIZE[1], choice.max_amount),
+    group_bounds, amounts = (
+        np.unique(np.r_[space_evenly(int(largest_bound), max_count), best_bound or 1]).astype(np.float64)
+        for largest_bound, max_count, best_bound in (
+            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], pair_choice.max_groups),
+            (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
         )
     )
-    error_parts = np.array(
-        [[problem.compute_error_parts(int(l0), float(c)) for l0 in groups] for c in amounts]
+    map_values = np.array(
+        [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amounts]
     )
     return DistributionSolution(
         problem=problem,
         facet=dataset.pair_sizes,
-        choice=choice,
+        choice=pair_choice,
         pair=pair,
         own_pair=own_pair,
-        error_map=ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0)),
+        error_map=ErrorMap(group_bounds, amounts, *np.moveaxis(map_values, -1, 0)),
         limits=limits,
     )

@@ -16,12 +16,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
-from dpcore.per_group.answer.solution import (
-    MIN_SAVING,
-    USEFUL_ERROR,
-    DistributionSolution,
-    PerGroupSolution,
-)
+from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
 from dpcore.per_group.means import APPROXIMATE as APPROXIMATE_MEANS
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
@@ -48,18 +43,18 @@ def format_amount(parameters: PerGroupParameters, amount: float) -> str:
 
 def format_pair(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
     """Format a pair of bounds, such as ``9 groups × 3 rows``; groups alone if users count once in each."""
-    groups = wording.counted(max_groups, "group")
+    groups_text = wording.counted(max_groups, "group")
     if parameters.statistic is Statistic.USERS:
-        return groups
-    return f"{groups} × {format_amount(parameters, max_amount)}"
+        return groups_text
+    return f"{groups_text} × {format_amount(parameters, max_amount)}"
 
 
 def format_error(parameters: PerGroupParameters, error: float) -> str:
     """Format an error with its unit: per cent, rows, users, or a number without a unit."""
     if parameters.objective.is_relative:
         return wording.percent(error)
-    name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
-    return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)
+    noun = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
+    return wording.number(error) if noun is None else wording.counted(float(f"{error:.3g}"), noun)
 
 
 def name_norm(parameters: PerGroupParameters) -> str:
@@ -70,33 +65,37 @@ def name_norm(parameters: PerGroupParameters) -> str:
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     """Return the assumptions of the answer, sentences without their full stop."""
     parameters = solution.parameters
-    groups = "The list of groups is public; groups without rows are released, too"
-    budget = "The budget is for all groups together; every further release needs its own"
-    bounds = "Users keep groups up to the first bound, drawn at random, and amounts up to the second in each"
-    errors = "The errors are averaged over the noise and the random choice of groups"
+    groups_text = "The list of groups is public; groups without rows are released, too"
+    budget_text = "The budget is for all groups together; every further release needs its own"
+    bounds_text = (
+        "Users keep groups up to the first bound, drawn at random, and amounts up to the second in each"
+    )
+    errors_text = "The errors are averaged over the noise and the random choice of groups"
     if parameters.selection.is_private:
-        groups = "Groups are selected by the users who keep them; groups that are not released count as 0"
-        budget += ". Selection and noise share it"
-        bounds += "; with scaling only the selection has a sample"
+        groups_text = (
+            "Groups are selected by the users who keep them; groups that are not released count as 0"
+        )
+        budget_text += ". Selection and noise share it"
+        bounds_text += "; with scaling only the selection has a sample"
     elif parameters.program is Program.BIGQUERY:
-        groups = (
+        groups_text = (
             "The errors are those of groups that are released. BigQuery takes no list: it leaves out groups with few "
             "users. *Private, Laplace* counts that"
         )
     if parameters.statistic is Statistic.MEAN:
-        sums = "two sums per group, of the rows' distances from both ends of the range"
+        sums_text = "two sums per group, of the rows' distances from both ends of the range"
         if parameters.splits_means:
-            sums = "a sum and a number of rows per group, which share the budget"
-        bounds += f". A mean comes from {sums}, and is clamped to the range"
-        errors = f"In the errors {APPROXIMATE_MEANS}"
+            sums_text = "a sum and a number of rows per group, which share the budget"
+        bounds_text += f". A mean comes from {sums_text}, and is clamped to the range"
+        errors_text = f"In the errors {APPROXIMATE_MEANS}"
     if parameters.program is Program.TUMULT:
-        errors += ". Tumult chooses by a hash, the same in every run: more runs do not average that out"
+        errors_text += ". Tumult chooses by a hash, the same in every run: more runs do not average that out"
     sentences = [
         f"Neighbouring data sets: {parameters.neighbours.value}",
-        groups,
-        budget,
-        bounds,
-        errors,
+        groups_text,
+        budget_text,
+        bounds_text,
+        errors_text,
         "The bounds are public. If they were computed from private data, ε does not cover that",
     ]
     if isinstance(solution, DistributionSolution):
@@ -107,12 +106,12 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
 def instruct_to_bound(solution: AnySolution) -> str:
     """Return the best pair as an imperative phrase."""
     assert solution.pair is not None
-    groups = wording.counted(solution.pair.max_groups, "group")
+    groups_text = wording.counted(solution.pair.max_groups, "group")
     if solution.parameters.statistic is Statistic.USERS:
-        return f"Count each user in at most {groups}"
-    amount = format_amount(solution.parameters, solution.pair.max_amount)
-    either_side = ", on either side of 0" if solution.parameters.statistic is Statistic.SIGNED_SUM else ""
-    return f"Keep at most {groups} of each user, and {amount} in each{either_side}"
+        return f"Count each user in at most {groups_text}"
+    amount_text = format_amount(solution.parameters, solution.pair.max_amount)
+    side_text = ", on either side of 0" if solution.parameters.statistic is Statistic.SIGNED_SUM else ""
+    return f"Keep at most {groups_text} of each user, and {amount_text} in each{side_text}"
 
 
 def write_headline(solution: AnySolution) -> str:
@@ -122,63 +121,61 @@ def write_headline(solution: AnySolution) -> str:
         return f"{instruct_to_bound(solution)}{suffix_text}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
         return f"Keep every row, and scale the user: {wording.percent(solution.saved_share)} less error than nothing."
-    epsilon = wording.entered(solution.parameters.epsilon)
+    epsilon_text = wording.entered(solution.parameters.epsilon)
     if not solution.choice.is_settled:
-        return f"No useful pair was found at ε = {epsilon}; there may be one."
+        return f"No useful pair was found at ε = {epsilon_text}; there may be one."
     restriction_text = "" if solution.choice.certificate is not None else " of those tried"
-    return f"Release nothing at ε = {epsilon}: no pair of bounds{restriction_text} has a smaller error."
+    return f"Release nothing at ε = {epsilon_text}: no pair of bounds{restriction_text} has a smaller error."
 
 
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: the pair and its error, the released private groups, and the bound on whole vectors."""
-    parameters, pair, choice = solution.parameters, solution.pair, solution.choice
+    parameters, pair = solution.parameters, solution.pair
     objective_help = f"The {OBJECTIVES[parameters.objective]}."
     error = solution.pair_error
     error_text = format_error(parameters, error)
-    pair_label, pair_text, clipboard_text = "Best pair", "none" if choice.is_settled else "none found", ""
-    error_label, comparison = "Error of publishing nothing", ""
+    pair_text = "none" if solution.choice.is_settled else "none found"
+    pair_label, clipboard_text = "Best pair", ""
+    error_label, comparison_text = "Error of publishing nothing", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
         pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
         error_label = "Error of the pair"
-        comparison = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
+        comparison_text = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
             Number("Error, about", error_text, "", objective_help),
         )
-    entries = [
+    numbers = [
         Number(pair_label, pair_text, clipboard_text=clipboard_text),
-        Number(error_label, error_text, comparison, objective_help, error, clipboard_text=error_text),
+        Number(error_label, error_text, comparison_text, objective_help, error, clipboard_text=error_text),
     ]
     if solution.selected is not None and pair is not None:
-        num_released = wording.number(solution.selected.groups_by_bounds["pair"].num_expected_groups)
-        entries.append(Number("Groups released", num_released, f"of {solution.num_groups:,}, on average"))
-    if (scaled := solution.best_vector) is not None:
-        bound_label = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
-        note = f"{wording.change(scaled.error, error)} than the pair"
+        released_text = wording.number(solution.selected.groups_by_bounds["pair"].num_expected_groups)
+        numbers.append(Number("Groups released", released_text, f"of {solution.num_groups:,}, on average"))
+    if (vector := solution.best_vector) is not None:
+        bound_label = "Bound of one level" if vector.rule is VectorRule.CAP else "Bound of the scaling"
+        note = f"{wording.change(vector.error, error)} than the pair"
         norm_help = "The largest L1 (Laplace) or L2 norm (Gaussian) of what a user adds to all groups."
-        entries += [
-            Number(
-                bound_label, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", norm_help
-            ),
-            Number("Error of scaling", format_error(parameters, scaled.error), note, objective_help),
+        norm_text = wording.number(round_up(vector.max_norm))
+        scaled_text = format_error(parameters, vector.error)
+        numbers += [
+            Number(bound_label, norm_text, "norm of a user's vector", norm_help),
+            Number("Error of scaling", scaled_text, note, objective_help),
         ]
-    return tuple(entries)
+    return tuple(numbers)
 
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair; their squares add up to its square."""
     if (error_parts := solution.error_parts) is None:
         return ()
-    values = {
-        BIAS: error_parts.clipping + error_parts.omission,
-        SAMPLING: error_parts.sampling,
-        NOISE: error_parts.noise,
-    }
-    roots = {name: math.sqrt(error_parts.total * max(value, 0.0)) for name, value in values.items()}
+    bias_part = error_parts.clipping_part + error_parts.omission_part
+    parts = {BIAS: bias_part, SAMPLING: error_parts.sampling_part, NOISE: error_parts.noise_part}
+    roots = {name: math.sqrt(error_parts.total * max(part, 0.0)) for name, part in parts.items()}
     return build_error_parts(roots, wording.number)
 
 
@@ -188,23 +185,23 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
     if isinstance(solution, DistributionSolution):
         sentences.append("**Which pairs lie in which group is not known.**")
         if solution.pair is not None and solution.limits is not None:
-            low, high = (format_error(solution.parameters, x) for x in solution.limits)
-            sentences.append(f"The error is between {low} and {high}.")
+            low_text, high_text = (format_error(solution.parameters, x) for x in solution.limits)
+            sentences.append(f"The error is between {low_text} and {high_text}.")
     else:
-        outside = _count_outside(solution, dataset)
-        if outside is not None and outside.exceeds_warning:
+        outside_counts = _count_outside(solution, dataset)
+        if outside_counts is not None and outside_counts.exceeds_warning:
             sentences.append(
-                f"**{outside.percent} of the values are clamped**, and no error here counts that: set L and U "
+                f"**{outside_counts.percent} of the values are clamped**, and no error here counts that: set L and U "
                 f"{RANGE_SOURCE}"
             )
-        if (scaled := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
-            groups = ""
-            if isinstance(scaled, SelectedVector):
-                groups = f", of at most {wording.counted(scaled.max_groups, 'group')}"
-            action_text = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
+        if (vector := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
+            groups_text = ""
+            if isinstance(vector, SelectedVector):
+                groups_text = f", of at most {wording.counted(vector.max_groups, 'group')}"
+            action_text = "Cutting users at one level" if vector.rule is VectorRule.CAP else "Scaling users"
             saved_text = wording.percent(solution.saved_share)
-            error_text = format_error(solution.parameters, scaled.error)
-            sentences.append(f"{action_text} instead{groups}: {error_text}, {saved_text} less.")
+            error_text = format_error(solution.parameters, vector.error)
+            sentences.append(f"{action_text} instead{groups_text}: {error_text}, {saved_text} less.")
         if solution.is_mean and solution.pair is not None:
             warning_text = "" if solution.useful_mean_size else "**Of little use:** "
             sentences.append(f"{warning_text}{_compare_means(solution)}")
@@ -223,13 +220,13 @@ def _compare_means(solution: PerGroupSolution) -> str:
 
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
     """Write the warning that the pair, and the groups if their number is not entered, depend on private data."""
-    is_selected = parameters.selection.is_private
-    if parameters.num_groups is None and not is_selected:
+    selects_privately = parameters.selection.is_private
+    if parameters.num_groups is None and not selects_privately:
         return standard.warn_of_leak(
             "the groups and the pair were",
             remedy_text="Enter how many groups are on a public list, or select groups privately (*More settings*).",
         )
-    if parameters.statistic.is_non_negative and not is_selected:
+    if parameters.statistic.is_non_negative and not selects_privately:
         return standard.warn_of_leak("this pair was")
     return standard.warn_of_leak("this pair was", remedy_text="Choose it without these data.")
 
@@ -265,12 +262,15 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         }
     parameters, pair, selected = solution.parameters, solution.pair, solution.selected
     facts = {"Noise": _describe_noise(parameters)}
-    facts |= {} if selected is None else _list_selection_facts(solution, selected)
+    if selected is not None:
+        facts |= _list_selection_facts(solution, selected)
     if (error_parts := solution.error_parts) is not None:
-        shares = (wording.percent(part / error_parts.total) for part in astuple(error_parts))
-        names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
-        shares_by_name = zip(names, shares, strict=True)
-        facts["Error components"] = f"{', '.join(f'{name} {share}' for name, share in shares_by_name)}."
+        part_names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
+        part_texts = (
+            f"{name} {wording.percent(part / error_parts.total)}"
+            for name, part in zip(part_names, astuple(error_parts), strict=True)
+        )
+        facts["Error components"] = f"{', '.join(part_texts)}."
     if pair is not None:
         is_above_groups = solution.problem.pairs.groups_per_user > pair.max_groups
         is_above_amount = np.abs(solution.problem.amounts) > pair.max_amount
@@ -279,25 +279,25 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             f"{_count_share(is_above_amount, 'pair')} of user and group."
         )
     if solution.best_cap is not None and solution.best_radial is not None:
-        level, scaling = (
+        cap_text, radial_text = (
             format_error(parameters, choice.error) for choice in (solution.best_cap, solution.best_radial)
         )
-        facts["Without sampling"] = f"error {level} with one level, {scaling} with scaling."
-    if (outside := _count_outside(solution, dataset)) is not None:
-        facts["Values outside the range"] = outside.write_sentence(
+        facts["Without sampling"] = f"error {cap_text} with one level, {radial_text} with scaling."
+    if (outside_counts := _count_outside(solution, dataset)) is not None:
+        facts["Values outside the range"] = outside_counts.write_sentence(
             "the range from L to U",
             " and is clamped, which no error counts",
             " and are clamped, which no error counts",
         )
     if solution.is_mean:
         facts[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
-    for name, compared_pair in (
+    for label, compared_pair in (
         ("PipelineDP's rule", solution.tuner_pair),
         ("Your own pair", solution.own_pair),
     ):
         if compared_pair is not None:
-            groups, amount = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
-            facts[f"{name}, {groups} × {amount}"] = standard.compare_own_bound(
+            bounds = compared_pair.max_groups, compared_pair.max_amount
+            facts[f"{label}, {' × '.join(map(wording.number, bounds))}"] = standard.compare_own_bound(
                 "error",
                 compared_pair.error,
                 solution.pair_error,
@@ -349,22 +349,24 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
     """Build the facts: the split of the budget, the parts of the error, and other bounds."""
     parameters = solution.parameters
     assert parameters.selection_delta is not None
-    noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    noise_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
-        noise += f" and δ = {wording.entered(parameters.delta)}"
+        noise_text += f" and δ = {wording.entered(parameters.delta)}"
     facts = {
         "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
-        f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), {noise} "
-        "for the noise."
+        f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
+        f"{noise_text} for the noise."
     }
-    if groups := selected.groups_by_bounds.get("pair"):
-        error_parts = split_error(solution.problem, groups)
-        released, lost = (wording.percent(part / sum(error_parts)) for part in error_parts)
-        facts["Error components"] = f"released groups {released}, groups that are not released {lost}."
+    if pair_groups := selected.groups_by_bounds.get("pair"):
+        part_pair = split_error(solution.problem, pair_groups)
+        released_text, lost_text = (wording.percent(part / sum(part_pair)) for part in part_pair)
+        facts["Error components"] = (
+            f"released groups {released_text}, groups that are not released {lost_text}."
+        )
     if (vector := selected.vector) is not None:
-        rule = "one level" if vector.rule is VectorRule.CAP else "scaling"
+        rule_text = "one level" if vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
-            f"error {format_error(parameters, vector.error)} with {rule}; only the selection keeps "
+            f"error {format_error(parameters, vector.error)} with {rule_text}; only the selection keeps "
             f"{wording.counted(vector.max_groups, 'group')} of each user. "
             f"Best of {wording.number(vector.num_evaluations)} settings, without a proof."
         )
@@ -384,14 +386,14 @@ def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
 
 def describe_data(solution: AnySolution, dataset: Dataset) -> str:
     """Describe the data that the answer was computed from, and what is not proved."""
-    action = "in the data" if solution.parameters.selection.is_private else "released"
+    action_text = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
         f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {action}."
+        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {action_text}."
     ]
     if isinstance(solution, PerGroupSolution):
-        if skipped := solution.facet.rows_without_group:
-            sentences.append(f"{wording.counted(skipped, 'row')} without a group stay out.")
+        if num_skipped := solution.facet.rows_without_group:
+            sentences.append(f"{wording.counted(num_skipped, 'row')} without a group stay out.")
         if solution.is_mean:
             sentences.append(solution.choice.stop_reason)
     return " ".join(sentences)
@@ -402,15 +404,15 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
     assert solution.selected is not None
     selected, sentences = solution.selected, []
     names = {"pair": "With the best pair", "scaled": "With users scaled", "tuner": "With PipelineDP's pair"}
-    for key, name in names.items():
-        if (groups := selected.groups_by_bounds.get(key)) is None:
+    for bounds, bounds_name in names.items():
+        if (selected_groups := selected.groups_by_bounds.get(bounds)) is None:
             continue
-        likely_sizes = selected.users_per_group[groups.keep_probabilities >= 0.5]
+        likely_sizes = selected.users_per_group[selected_groups.keep_probabilities >= 0.5]
         size_text = "none is likely"
         if likely_sizes.size:
             size_text = f"the smallest likely one has {wording.counted(int(likely_sizes.min()), 'user')}"
         sentences.append(
-            f"**{name}:** {wording.number(groups.num_expected_groups)} of "
+            f"**{bounds_name}:** {wording.number(selected_groups.num_expected_groups)} of "
             f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
         )
     if not sentences:
@@ -424,7 +426,7 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     if solution.is_mean:
         return [_compare_means(solution)]
     sentences, limit_text = [], wording.percent(USEFUL_ERROR)
-    for name, errors in (
+    for bounds_name, errors in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
         ("With users scaled", solution.vector_group_errors),
     ):
@@ -435,7 +437,7 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
         if size is not None:
             useful_text = f"every error is below {limit_text} from a size of {wording.number(size)} on"
         sentences.append(
-            f"**{name}:** {useful_text}; publishing 0 is as good for {wording.number(num_useless)} of "
+            f"**{bounds_name}:** {useful_text}; publishing 0 is as good for {wording.number(num_useless)} of "
             f"{wording.counted(solution.num_groups, 'group')}."
         )
     return sentences
@@ -443,10 +445,11 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
 
 def _describe_users(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
-    problem, rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
-    group_rows, squares = problem.sum_by_group(rows), problem.sum_by_group(rows**2)
+    problem, pair_rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
+    group_rows, row_squares = problem.sum_by_group(pair_rows), problem.sum_by_group(pair_rows**2)
     is_occupied = group_rows > 0.0
-    ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
+    effects = row_squares[is_occupied] / group_rows[is_occupied] - 1.0
+    ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * effects)
     return (
         "for the population, the standard error before noise is "
         f"{wording.number(float(np.median(ratios)))} times that of independent rows in the median group and "

@@ -65,7 +65,12 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         columns[f"{line.label}: at an equal share"] = equal_ratios
     indices_by_share = sorted(range(len(lines)), key=lambda index: -lines[index].num_parts)
     visible_lines = list(zip(LINE_STYLES, indices_by_share, strict=False))
-    dotted_options: dict[str, Any] = {"legend": "Equal shares", "dash": "dot", "width": 1.5, "opacity": 0.7}
+    dotted_options: dict[str, Any] = {
+        "legend_entry": "Equal shares",
+        "dash": "dot",
+        "width": 1.5,
+        "opacity": 0.7,
+    }
     items: list[Item] = [  # One after the other: they share an entry of the legend.
         Curve(f"{lines[index].label}, equal share", epsilons, equal_curves[index], style, **dotted_options)
         for style, index in visible_lines

@@ -274,10 +274,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
-        guarantee=write_guarantee(release_text, budget.epsilon, NEIGHBOURS, budget.delta or 0.0),
-        sentences=f"{noise_sentence}: {shares_text}.",
-        public_sentences=f"{noise_sentence}.",
+        guarantee_text=write_guarantee(release_text, budget.epsilon, NEIGHBOURS, budget.delta or 0.0),
+        procedure=f"{noise_sentence}: {shares_text}.",
+        public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,
-        rule=RULES[parameters.objective],
+        rule_sentence=RULES[parameters.objective],
         subject_text="The division",
     )

@@ -78,12 +78,12 @@ def build_methods(
     if solution.data.release is None:
         return None
     return Methods(
-        guarantee=f"The {name} for a release at ε = {wording.entered(p.epsilon)} was taken from a differentially "
+        guarantee_text=f"The {name} for a release at ε = {wording.entered(p.epsilon)} was taken from a differentially "
         "private release of how many users have how many rows.",
-        sentences=f"The {name} is {wording.number(solution.best, 6)}.",
-        public_sentences="",
+        procedure=f"The {name} is {wording.number(solution.best, 6)}.",
+        public_procedure="",
         disclosure=solution.data.provenance,
-        rule=f"It {_describe_rule(p)}",
+        rule_sentence=f"It {_describe_rule(p)}",
         subject_text="The number",
     )
 
@@ -102,15 +102,15 @@ def _describe_draw(
         total = words.format_cost(ledger.total.epsilon, ledger.total.delta)
         spending_text += f" All that was drawn from these data so far spent {total} together."
     return Methods(
-        guarantee=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
+        guarantee_text=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
-        sentences=f"The {number_name} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
+        procedure=f"The {number_name} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
         f"[@mcsherry2007] of the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} "
         "rows. By basic composition [@dwork2014] its budget and that of the release that uses it add up."
         f"{spending_text}",
-        public_sentences="",
+        public_procedure="",
         disclosure=facts,
-        rule=f"The exact optimum, which the choice aims at, {rule}",
+        rule_sentence=f"The exact optimum, which the choice aims at, {rule}",
         subject_text="The number",
         choice_source=ChoiceSource.DRAWN,
     )

@@ -129,14 +129,14 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         parameters,
         compute,
         "Trying bounds on your values",
-        search_before=choices,
+        preceding_search=choices,
         compute_first=None if few_problem is None else compute_first,
         is_complete=lambda solution: not solution.choices.is_cancelled,
         num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
-        seconds=FIRST_VISIT_SECONDS,
-        later_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
+        first_wait_seconds=FIRST_VISIT_SECONDS,
+        later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
         is_light=True,
-        progress_text_at=DOING_AT,
+        progress_texts_by_stage=DOING_AT,
     )
     result: SearchResult = yield search
     return result
@@ -197,8 +197,8 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
             quantiles=parameters.quantile_levels,
         ),
         "Trying poorer bases",
-        seconds=0.0,
-        later_seconds=0.0,
+        first_wait_seconds=0.0,
+        later_wait_seconds=0.0,
     )
     if errors is None:
         return
@@ -215,9 +215,9 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
         "With probability 1 − 2γ the weighted rank of the answer is within this bound of q. It uses the rows per user "
         f"({disclosure_text} here) and β, and reveals **nothing about the values**."
     )
-    yield Fields(("alpha", "beta", "gamma", "population"), shares=(2, 2, 2, 4))
+    yield Fields(("alpha", "beta", "gamma", "population"), width_shares=(2, 2, 2, 4))
     yield words.describe_paper_bound(answer.solution)
-    yield Figures((answer.plots["quantile-paper"](),), main_axes="x")
+    yield Figures((answer.plots["quantile-paper"](),), axes_with_main_limits="x")
     yield Label()
 
 

@@ -111,13 +111,13 @@ def plot_density(
     ):
         name, column = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
         density = Column(column, output.compute_binned_density(edges))
-        curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, steps="hvh"))
+        curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, line_shape="hvh"))
         for levels, label, position, level_dash in (
             (means, "Mean of the answer", output.mean, "dot"),
             (quantiles, "Quantile of the rows", quantile, "solid"),
         ):
             if low <= position <= high:
-                options: dict[str, Any] = {"style": style, "dash": level_dash, "legend": label}
+                options: dict[str, Any] = {"style": style, "dash": level_dash, "legend_entry": label}
                 levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
@@ -190,7 +190,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
             output.compute_probability_within(grid),
             unbounded_output.compute_probability_within(grid),
         )
-        options: dict[str, Any] = {"color_style": style, "legend": legend}
+        options: dict[str, Any] = {"color_style": style, "legend_entry": legend}
         curves.append(Curve(name, distances, bounded_probabilities, style, dash=dash, width=WIDTH))
         unbounded_curves.append(
             Curve(f"{name}, without a bound", distances, unbounded_probabilities, Style.ENTERED, **options)
@@ -272,7 +272,15 @@ def plot_samples(
             f"exact_probability_{key}": exact_probabilities,
         }
         items.append(
-            Curve(f"{name}, exact", centers, exact_probabilities, style, dash=dash, width=WIDTH, steps="hvh")
+            Curve(
+                f"{name}, exact",
+                centers,
+                exact_probabilities,
+                style,
+                dash=dash,
+                width=WIDTH,
+                line_shape="hvh",
+            )
         )
         items.append(Points(f"{name}, simulated", centers, simulated_shares, style, size=7))
     return Plot(

@@ -82,7 +82,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     low, high = solution.near_optimal_bounds
-    return standard.write_range(low, high, "row", others_text="the next bounds tried")
+    return standard.write_range(low, high, "row", worse_choices_text="the next bounds tried")
 
 
 _BOUND = "The most that one user's rows weigh together, in rows."
@@ -292,11 +292,11 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
             "per user alone."
         )
     return Methods(
-        guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
-        sentences=f"{template.format(rows_text)} {text} {error_sentence}",
-        public_sentences=f"{template.format('a fixed number of rows')} {text}",
+        guarantee_text=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
+        procedure=f"{template.format(rows_text)} {text} {error_sentence}",
+        public_procedure=f"{template.format('a fixed number of rows')} {text}",
         disclosure=dataset.provenance,
-        rule=rule_sentence,
+        rule_sentence=rule_sentence,
         subject_text="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )

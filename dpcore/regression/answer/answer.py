@@ -189,16 +189,16 @@ def write_methods(solution: RegressionSolution) -> Methods:
     # A search that goes on, or was stopped, has not reached the minimum.
     proof_text = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
     return Methods(
-        guarantee=write_guarantee(
+        guarantee_text=write_guarantee(
             "The coefficients of a linear model were released", parameters.epsilon, NEIGHBOURS
         ),
-        sentences=f"{clipping_text}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total "
+        procedure=f"{clipping_text}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total "
         f"variance of the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}."
         f"{proof_text}",
-        public_sentences=f"{clipping_text}.",
+        public_procedure=f"{clipping_text}.",
         disclosure=solution.data.provenance,
-        rule="C was chosen to minimise the total variance of the released coefficients under the linear model; no "
-        "bound on rows per user was set.",
+        rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
+        "model; no bound on rows per user was set.",
         subject_text="The matrix",
     )
 

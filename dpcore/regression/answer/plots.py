@@ -66,14 +66,19 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         (OURS, is_ours, Style.SMOOTH, 1.0),
         ("Other ways", ~is_ours, Style.CAP, 0.6),
     ):
-        bar_options: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "opacity": opacity}
+        bar_options: dict[str, Any] = {
+            "base_value": limits[0],
+            "gap_share": 0.4,
+            "is_overlaid": True,
+            "opacity": opacity,
+        }
         bars.append(
             Bars(
                 group_name,
                 labels[is_shown],
                 errors[is_shown],
                 style,
-                hover=(("times the best", ratios[is_shown]),),
+                hover_numbers=(("times the best", ratios[is_shown]),),
                 **bar_options,
             )
         )
@@ -181,7 +186,7 @@ def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
     seconds, gaps = columns["seconds"], columns["relative_gap"]
     iterations, hover_column = np.arange(1.0, gaps.size + 1.0), ("seconds", seconds)
     curve = Curve(
-        "Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover=hover_column
+        "Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover_number=hover_column
     )
     iterations_text = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."

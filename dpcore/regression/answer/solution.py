@@ -219,8 +219,8 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
     build_search = functools.partial(
         Search,
         progress_text="The answer is being computed",
-        seconds=SOON_SECONDS,
-        later_seconds=SOON_SECONDS,
+        first_wait_seconds=SOON_SECONDS,
+        later_wait_seconds=SOON_SECONDS,
         is_light=True,
     )
     weights_search: SearchResult = yield build_search(
@@ -232,7 +232,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda estimate: estimate.certificate.proves(PROVED),
         settings=(parameters, problem, label_range),
         num_kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
-        progress_text_at=DOING_AT,
+        progress_texts_by_stage=DOING_AT,
     )
     caps_search: SearchResult = yield build_search(
         "caps",
@@ -243,7 +243,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
         num_kept=KEPT,
-        progress_text_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
+        progress_texts_by_stage=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights_search.value is None:
         return weights_search

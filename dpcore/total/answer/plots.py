@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import total
-from dpcore.answer.answer import BIAS, NOISE, STYLES
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Band, Curve, Item, Level, Mark, Plot, Points, Style
@@ -49,7 +49,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     """Plot the error against T by the chosen measure, with its two parts: the main figure."""
     choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
-    error_curve = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
+    error_curve = _build_curve(columns, measure, CHOSEN_WIDTH, begins_legend=True)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal_bounds))
@@ -69,7 +69,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         name="Bound",
         initial_value=own_bound or choice.max_total,
         is_integer=problem.is_integer,
-        users=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
+        user_bars=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
     )
     alt = (
         f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
@@ -124,7 +124,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
             solution.error,
             name="Bound on either side",
             initial_value=own_bound or clipped.sensitivity,
-            users=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
+            user_bars=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
         )
     title, alt = "Error of clipping on both sides", "Noise grows with the bound."
     return _build_plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
@@ -157,7 +157,7 @@ def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float,
 def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
     """Build the curves of both parts of the error; ``bias_name`` is the name of the first one."""
     return [
-        Curve(bias_name if name == BIAS else name, columns["bound"], values, STYLES[name])
+        Curve(bias_name if name == BIAS else name, columns["bound"], values, PART_STYLES[name])
         for name, values in _select_parts(columns, measure).items()
     ]
 
@@ -177,8 +177,8 @@ def _build_handle(
     return Handle(
         bounds=columns["bound"],
         errors=columns[ERROR_COLUMNS[measure][1]],
-        field="own_bound",
-        parts=_select_parts(columns, measure),
+        field_name="own_bound",
+        error_parts=_select_parts(columns, measure),
         dots=Dots(cut_amounts, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
         **options,
     )

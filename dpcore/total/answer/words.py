@@ -216,12 +216,12 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
     )
     return Methods(
-        guarantee=_write_guarantee(parameters, result_name),
-        sentences=f"{limit_sentence}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
+        guarantee_text=_write_guarantee(parameters, result_name),
+        procedure=f"{limit_sentence}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
         f"release is {error_text}, with a bias of {solution.unit.format_amount(float(solution.bound_errors.bias))}.",
-        public_sentences=f"{public_limit}, and {noise_text} was added to the {result_name}.",
+        public_procedure=f"{public_limit}, and {noise_text} was added to the {result_name}.",
         disclosure=dataset.provenance,
-        rule=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounded_text}.",
+        rule_sentence=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounded_text}.",
         empty_sentence=no_release if solution.choice.max_total == 0.0 else "",
     )
 
@@ -337,13 +337,13 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
     )
     noise_sentence = f"and {noise_text} was added to the sum."
     return Methods(
-        guarantee=_write_guarantee(parameters, "sum"),
-        sentences=f"The total of each user was clipped to {interval}, {noise_sentence} The "
+        guarantee_text=_write_guarantee(parameters, "sum"),
+        procedure=f"The total of each user was clipped to {interval}, {noise_sentence} The "
         f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
         f"{wording.number(solution.clipped_sum.bias)}.",
-        public_sentences=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
+        public_procedure=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
         disclosure=dataset.provenance,
-        rule=rule,
+        rule_sentence=rule,
         subject_text="The error" if is_entered else "The interval",
         choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,
     )

@@ -197,9 +197,9 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
         resumes=True,
         is_complete=lambda runs: runs is not None and runs.is_complete,
         num_kept=MAX_TABLES,
-        seconds=FIRST_SECONDS,
-        later_seconds=SOON_SECONDS,
-        progress_text_at={Stage.EARLIER: "Training for the new settings"},
+        first_wait_seconds=FIRST_SECONDS,
+        later_wait_seconds=SOON_SECONDS,
+        progress_texts_by_stage={Stage.EARLIER: "Training for the new settings"},
         is_heavy=True,
     )
     if search_result.value is None:

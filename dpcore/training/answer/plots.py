@@ -172,13 +172,13 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
             Method.FOLLOWED.label,
             adaptive_mean,
             METHOD_STYLES[Method.FOLLOWED],
-            low=(adaptive_mean - half_width,) * 2,
-            high=(adaptive_mean + half_width,) * 2,
+            low_ends=(adaptive_mean - half_width,) * 2,
+            high_ends=(adaptive_mean + half_width,) * 2,
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
             is_shaded=True,
-            is_first=True,
+            begins_legend=True,
         )
     ]
     # Methods without runs are listed too, since the figure is updated in place, curve by curve.
@@ -197,7 +197,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
                     # A cap often lies on the curve of the weights: both are to be seen.
                     dash="dash" if method is Method.CAP else "",
                     symbol="circle",
-                    hover=("±", half_widths),
+                    hover_number=("±", half_widths),
                     is_shaded=True,
                 )
             )

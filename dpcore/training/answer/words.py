@@ -98,7 +98,11 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
     is_unbounded = high == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
     objective_text = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     return standard.write_range(
-        solution.best.low, high, name="h", objective=objective_text, others_text="the next bounds tried"
+        solution.best.low,
+        high,
+        symbol="h",
+        objective=objective_text,
+        worse_choices_text="the next bounds tried",
     )
 
 
@@ -238,14 +242,14 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     runs = int(solution.table.runs_done[solution.answer_index])
     splits_text = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
-        guarantee=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
-        sentences=f"{bound_text} {training_text} On users held out the mean loss of a row is "
+        guarantee_text=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
+        procedure=f"{bound_text} {training_text} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
         f"{wording.counted(runs, 'simulated run')} on {splits_text} of the users).",
-        public_sentences=f"{public_bound_text} {training_text}",
+        public_procedure=f"{public_bound_text} {training_text}",
         disclosure=solution.data.dataset.provenance,
-        rule="The method has the smallest mean loss on users held out, within one standard error; the bound follows "
-        "the users, within the guarantee."
+        rule_sentence="The method has the smallest mean loss on users held out, within one standard error; the bound "
+        "follows the users, within the guarantee."
         if is_adaptive
         else "Method and bound have the smallest mean loss on users held out.",
         empty_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no "
@@ -283,11 +287,11 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
-        guarantee=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),
-        sentences=training_text,
-        public_sentences=training_text,
+        guarantee_text=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),
+        procedure=training_text,
+        public_procedure=training_text,
         disclosure=facts,
-        rule="The bound followed the users, within the guarantee."
+        rule_sentence="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; the guarantee does not cover its choice.",
         subject_text="The model",

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.answer import STYLES, Answer
+from dpcore.answer.answer import PART_STYLES, Answer
 from dpcore.code import LIBRARIES, write
 from dpcore.code.choice import Choice, Code, read_name_table
 from dpcore.code.forms import CodeChoice
@@ -314,7 +314,7 @@ def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
         number, *errors = card.numbers
         error_texts = (errors[0].label, errors[0].text, errors[0].note) if errors else None
         component_texts = [
-            (component.name, component.text, LINE_STYLES[STYLES[component.name]]["color"])
+            (component.name, component.text, LINE_STYLES[PART_STYLES[component.name]]["color"])
             for component in card.error_parts
         ]
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.

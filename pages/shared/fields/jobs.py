@@ -358,7 +358,7 @@ class Run:
     @property
     def request(self) -> tuple[str, Hashable]:
         """Return what the work is about: the digest of the data, empty without data, and the question."""
-        return (self.data.digest if self.search.of_data else "", self.search.question)
+        return (self.data.digest if self.search.depends_on_data else "", self.search.question)
 
     @property
     def job(self) -> Job | None:
@@ -373,7 +373,10 @@ class Run:
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
-        search, seconds = self.search, self.search.seconds if self.job is None else self.search.later_seconds
+        search, seconds = (
+            self.search,
+            self.search.first_wait_seconds if self.job is None else self.search.later_wait_seconds,
+        )
         known_result = self._results.get(self.request)
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
@@ -392,7 +395,11 @@ class Run:
     @property
     def _prior_run(self) -> Run | None:
         """Return the run of the search that this one begins with; None without one."""
-        return None if self.search.search_before is None else replace(self, search=self.search.search_before)
+        return (
+            None
+            if self.search.preceding_search is None
+            else replace(self, search=self.search.preceding_search)
+        )
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""

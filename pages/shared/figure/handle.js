@@ -93,17 +93,17 @@ class Handle {
     this.description = description;
     // If there is a second bound with several values, the positions are a grid with a row for each of its values.
     this.columns = description.bounds.length;
-    this.rows = description.second?.values.length ?? 1;
+    this.rows = description.second_bound?.bounds.length ?? 1;
     this.isMap = this.rows > 1;
     this.strip.style.height = `${height}px`;
     this.frame.style.setProperty("--sweetspot-handle", description.colour);
     this.grip.classList.toggle("both", this.isMap);
-    this.grip.setAttribute("aria-label", this.isMap ? `${description.name}, with the keys left and right; ${description.second.name}, up and down` : description.name);
+    this.grip.setAttribute("aria-label", this.isMap ? `${description.name}, with the keys left and right; ${description.second_bound.name}, up and down` : description.name);
     this.grip.setAttribute("aria-valuemin", description.bounds[0]);
     this.grip.setAttribute("aria-valuemax", description.bounds.at(-1));
     for (const dot of this.partDots) dot.remove();
     // On a map the parts have no curves for their dots.
-    this.partDots = (this.isMap ? [] : description.parts).map(({ colour }) => {
+    this.partDots = (this.isMap ? [] : description.error_parts).map(({ colour }) => {
       const dot = document.createElement("div");
       dot.className = "sweetspot-along";
       dot.style.background = colour;
@@ -111,8 +111,8 @@ class Handle {
       return dot;
     });
     this.build();
-    const { bounds, initial_value, second } = description;
-    this.home = [findNearestRatio(bounds, initial_value), this.isMap ? findNearestRatio(second.values, second.initial_value) : 0];
+    const { bounds, initial_value, second_bound: second } = description;
+    this.home = [findNearestRatio(bounds, initial_value), this.isMap ? findNearestRatio(second.bounds, second.initial_value) : 0];
     if (!this.isHeld && !this.playing) {
       clearTimeout(this.waiting);
       [this.column, this.row] = this.home;
@@ -132,17 +132,17 @@ class Handle {
   }
 
   get second() {
-    const { values, is_integer, initial_value } = this.description.second;
-    return roundBound(this.row === this.home[1] || this.rows === 1 ? initial_value : values[this.row], is_integer);
+    const { bounds, is_integer, initial_value } = this.description.second_bound;
+    return roundBound(this.row === this.home[1] || this.rows === 1 ? initial_value : bounds[this.row], is_integer);
   }
 
   // Computes where Plotly's axes put every bound; called once Plotly has drawn.
   place() {
     const { xaxis, yaxis } = this.plot._fullLayout;
-    const { bounds, errors, parts, second } = this.description;
+    const { bounds, errors, error_parts: parts, second_bound: second } = this.description;
     const findY = (value) => yaxis._offset + clamp(0, yaxis.d2p(value), yaxis._length);
     this.xs = bounds.map((value) => xaxis._offset + xaxis.d2p(value));
-    this.ys = this.isMap ? second.values.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(findY);
+    this.ys = this.isMap ? second.bounds.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(findY);
     this.ascendingYs = this.isMap && this.ys.slice().reverse();
     this.partYs = (this.isMap ? [] : parts).map(({ y }) =>
       y.map((value) => (value > 0 || yaxis.type !== "log" ? findY(value) : yaxis._offset + yaxis._length)),
@@ -175,7 +175,7 @@ class Handle {
   }
 
   sendBounds() {
-    this.send(this.description.second ? [this.bound, this.second] : this.bound);
+    this.send(this.description.second_bound ? [this.bound, this.second] : this.bound);
   }
 
   pressKey(event) {
@@ -221,7 +221,7 @@ class Handle {
       const last = this.columns - 1;
       if (share === 1) {
         this.stop();
-        this.move(findNearestRatio(this.description.bounds, this.description.best_value), this.row);
+        this.move(findNearestRatio(this.description.bounds, this.description.best_bound), this.row);
         this.sendBounds();
         return;
       }
@@ -242,7 +242,7 @@ class Handle {
 
   // Builds the strip below the figure: a panel for each count of users, then the simulated releases or the error's parts.
   build() {
-    const { users, dots, parts, is_sum: isSum, best_value: best } = this.description;
+    const { user_bars: users, dots, error_parts: parts, parts_add_up: isSum, best_bound: best } = this.description;
     const panels = document.createElement("div");
     panels.className = "panels";
     this.strip.replaceChildren(panels);
@@ -296,11 +296,11 @@ class Handle {
     if (dots) {
       const { line, picture, below } = addPanel("");
       const othersButton = createButton("others", "Show other simulated releases", () => {
-        this.drawSet = (this.drawSet + 1) % dots.unit_draws.length;
+        this.drawSet = (this.drawSet + 1) % dots.unit_noise_draws.length;
         this.draw();
       });
-      const count = dots.unit_draws[0].length;
-      line.append(`${count} simulated ${dots.unit_name} `, othersButton);
+      const count = dots.unit_noise_draws[0].length;
+      line.append(`${count} simulated ${dots.dots_name} `, othersButton);
       if (dots.is_private) {
         const note = document.createElement("div");
         note.className = "line";
@@ -313,7 +313,7 @@ class Handle {
       const room = parts.length ? 100 - 12 * parts.length : 100;
       this.bars = parts.map(({ colour }, k) => createSvg("rect", { y: `${room + 12 * k + 3}%`, height: "8%", fill: colour }, picture));
       // Spread over the height, so that dots at the same position are all visible.
-      this.points = dots.unit_draws[0].map((_, k) =>
+      this.points = dots.unit_noise_draws[0].map((_, k) =>
         createSvg("circle", { r: 4, cy: `${8 + ((room - 16) * ((k * 7) % count)) / (count - 1)}%`, fill: this.description.colour, stroke: this.description.colour, "stroke-width": 1.5 }, picture),
       );
       this.spreadLine = below;
@@ -343,9 +343,9 @@ class Handle {
     this.partDots.forEach((dot, k) => (dot.style.transform = translate(position[0], this.partYs[k][index])));
     const boundText = `${writeBound(bound, description.is_integer)} ${description.unit}`.trim();
     this.grip.setAttribute("aria-valuenow", bound);
-    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second.name} ${writeBound(this.second, description.second.is_integer)} ${description.second.unit}`.trim() : boundText);
+    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second_bound.name} ${writeBound(this.second, description.second_bound.is_integer)} ${description.second.unit}`.trim() : boundText);
     for (const { sizes, bySecond, heightOf, keptArea, line, below } of this.cuts) {
-      const [limit, cutBound] = bySecond ? [this.second, description.second] : [bound, description];
+      const [limit, cutBound] = bySecond ? [this.second, description.second_bound] : [bound, description];
       const top = 1 - heightOf(limit);
       keptArea.setAttribute("y", top);
       line.setAttribute("y1", top);
@@ -357,7 +357,7 @@ class Handle {
     if (this.stack) {
       let start = 0;
       const total = description.errors[index];
-      description.parts.forEach(({ y }, k) => {
+      description.error_parts.forEach(({ y }, k) => {
         const { text, bar } = this.stack[k];
         const width = (100 * y[index]) / total;
         bar.setAttribute("x", `${start}%`);
@@ -370,12 +370,12 @@ class Handle {
   }
 
   drawDots(index) {
-    const { dots, parts } = this.description;
+    const { dots, error_parts: parts } = this.description;
     const read = (values) => values?.[index] ?? 0;
-    const [loss, noise] = [read(dots.losses), read(dots.noise)];
+    const [loss, noise] = [read(dots.losses_without_noise), read(dots.noise_magnitudes)];
     let sum = 0;
-    dots.unit_draws[this.drawSet].forEach((draw, k) => {
-      const sampling = dots.unit_sampling_draws ? read(dots.sampling) * dots.unit_sampling_draws[this.drawSet][k] : 0;
+    dots.unit_noise_draws[this.drawSet].forEach((draw, k) => {
+      const sampling = dots.unit_sampling_draws ? read(dots.sampling_deviations) * dots.unit_sampling_draws[this.drawSet][k] : 0;
       const error = noise * draw + sampling - loss;
       sum += dots.spread === "mean distance" ? Math.abs(error) : error * error;
       const share = error / dots.axis_limit;
@@ -389,7 +389,7 @@ class Handle {
       this.bars[k].setAttribute("x", `${isLoss && loss < 0 ? 50 : 50 - half}%`);
       this.bars[k].setAttribute("width", `${isLoss ? half : 2 * half}%`);
     });
-    const mean = sum / dots.unit_draws[this.drawSet].length;
+    const mean = sum / dots.unit_noise_draws[this.drawSet].length;
     const spread = dots.spread === "mean distance" ? mean : Math.sqrt(mean);
     const distance = `${writeNumber(dots.unit === "%" ? 100 * spread : spread)} ${dots.unit}`.trim();
     this.spreadLine.textContent = `${dots.spread[0].toUpperCase()}${dots.spread.slice(1)}${this.cuts.length < 2 ? " from truth" : ""}: ${distance}`;

@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.answer.answer import BIAS, STYLES
+from dpcore.answer.answer import BIAS, PART_STYLES
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
 from dpcore.answer.plot import Plot, Style
 from dpcore.common import wording
@@ -283,11 +283,11 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
     description: dict[str, Any] = _to_json(handle)
     # The loss lies on one side of the truth; the other parts lie on both sides.
-    parts = [
-        {"name": name, "colour": _color(STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
-        for name, values in handle.parts.items()
+    part_payloads = [
+        {"name": name, "colour": _color(PART_STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
+        for name, values in handle.error_parts.items()
     ]
-    description |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "parts": parts}
+    description |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
     if handle.dots is not None:
         # The strip then says that nothing was released.
         description["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
@@ -301,8 +301,8 @@ def _color(style: Style) -> str:
 
 def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
     """Return the session keys of the fields that the handle moves, in the order in which the browser sends them."""
-    bounds = (handle,) if handle.second is None else (handle, handle.second)
-    return tuple(key(bound.field) for bound in bounds)
+    bounds = (handle,) if handle.second_bound is None else (handle, handle.second_bound)
+    return tuple(key(bound.field_name) for bound in bounds)
 
 
 def _to_json(value: Any) -> Any:

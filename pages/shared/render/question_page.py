@@ -281,7 +281,7 @@ class Page:
         def describe_work() -> str:
             """Write what the first running search does, while another answer stands in for its result or not."""
             search = next((run.search for run in runs if jobs.list_running(run.key)), runs[0].search)
-            work_text = search.progress_text_at.get(state.stage) if state.value is not None else None
+            work_text = search.progress_texts_by_stage.get(state.stage) if state.value is not None else None
             return work_text or search.progress_text
 
         jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))

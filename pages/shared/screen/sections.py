@@ -135,7 +135,7 @@ def place_controls(key: str, name: str) -> Iterator[tuple[DeltaGenerator, DeltaG
 def find_newest_runs(figure: PaperFigure) -> FigureRuns:
     """Return the runs that were computed in this session, or else those that come with the app."""
     finished_job = jobs.find_result(_build_paper_job_key(figure.key))
-    return figure.stored if finished_job is None or finished_job[1] is None else finished_job[1]
+    return figure.stored_runs if finished_job is None or finished_job[1] is None else finished_job[1]
 
 
 def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "") -> None:
@@ -145,7 +145,7 @@ def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "")
     """
     figure = paper_figures[0]
     if len(paper_figures) > 1:
-        names = {figure.key: figure.item for figure in paper_figures}
+        names = {figure.key: figure.item_name for figure in paper_figures}
         st.session_state.setdefault(state_key, figure.key)
         selected_key = fields.choice("Of the paper", names, state_key)
         figure = next(figure for figure in paper_figures if figure.key == selected_key)
@@ -162,13 +162,15 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
     runs_text = wording.counted(len(runs.seeds), "run")
     origin_text = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
     bars_text = "" if figure.is_exact else f", {runs_text}; bars are 95 % intervals of their mean"
-    st.caption(f"{figure.setting} {origin_text}{bars_text}.")
+    st.caption(f"{figure.setting_text} {origin_text}{bars_text}.")
     cards.label(Disclosure.PUBLIC)
 
 
 def draw_compute_button(figure: PaperFigure) -> None:
     """Draw the button that computes the figure anew as work beside the page, or its progress."""
-    if jobs.watch(_build_paper_job_key(figure.key), f"Computing {figure.item[0].lower()}{figure.item[1:]}"):
+    if jobs.watch(
+        _build_paper_job_key(figure.key), f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"
+    ):
         return
     finished_job = jobs.find_result(_build_paper_job_key(figure.key))
     if finished_job is not None and finished_job[1] is None:
@@ -263,9 +265,9 @@ class Renderer:
                 fields.draw_row(self.question, *names, shares=shares)
             case section.Choice():
                 key = self.question.key(item.key)
-                if st.session_state.get(key) not in item.options:
+                if st.session_state.get(key) not in item.texts_by_value:
                     st.session_state[key] = item.first_value
-                return fields.choice(item.label, item.options, key)
+                return fields.choice(item.label, item.texts_by_value, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
                 return fields.whole_number(label, self.question.key(key), *limits, step, help)
@@ -318,13 +320,15 @@ class Renderer:
 
     def _draw_figures(self, item: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        ends = {axis: getattr(self.main_plot, axis).limits for axis in item.main_axes}
+        ends = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
         plots = [plot.with_limits(**ends) for plot in item.plots]
-        if len(plots) == 1 and item.controls:
-            show_plot(plots[0], "x" not in item.controls, self.label, keeps_y="y" not in item.controls)
+        if len(plots) == 1 and item.controlled_axes:
+            show_plot(
+                plots[0], "x" not in item.controlled_axes, self.label, keeps_y="y" not in item.controlled_axes
+            )
             return
         containers = st.columns(len(plots))
-        if item.controls:
+        if item.controlled_axes:
             key = plots[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
                 x_limits = choose_limits(plots[0].x, f"{key}_x")  # All have one horizontal axis.
@@ -341,16 +345,18 @@ class Renderer:
         """Draw a table."""
         import pandas as pd  # The first figure does not wait for it.
 
-        frame = pd.DataFrame(item.columns)
+        frame = pd.DataFrame(item.columns_or_rows)
         if item.is_plain:
             st.table(frame, hide_index=True)
             return
         height = "content" if item.shows_all_rows else "auto"
-        figures.show_table(frame, item.alt, item.key or None, item.formats, item.titles, height=height)
+        figures.show_table(
+            frame, item.alt, item.key or None, item.formats_by_column, item.titles_by_column, height=height
+        )
 
     def _draw_file(self, item: section.File) -> None:
         """Draw the button that downloads a file."""
-        disclosure, content = item.disclosure or self.answer.disclosure, item.content
+        disclosure, content = item.disclosure or self.answer.disclosure, item.columns_or_writer
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
             notes = figures.list_inputs(
@@ -368,7 +374,7 @@ class Renderer:
         key = run.key.replace(".", "_")
         if item.button_text:
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                fields.draw_all(self.question, *item.fields)
+                fields.draw_all(self.question, *item.field_names)
                 if fields.button(item.button_text, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
                     if run.get_state().stage is Stage.FINAL:

@@ -39,7 +39,7 @@ def plot_with(scale: Scale, *items: Item, limits: Limits = FIT) -> Plot:
 
 
 def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
-    curve = Curve("c", A, B, Style.CAP, low=[0.1, 0.3, 29.0], high=[0.3, 0.5, 90.0])
+    curve = Curve("c", A, B, Style.CAP, low_ends=[0.1, 0.3, 29.0], high_ends=[0.3, 0.5, 90.0])
     fitted = plot_with(Scale.LOG, curve)
     # A tenth of the length on either side of 1 to 3; the next of 1, 2 and 5 beyond 0.1 / 1.1 and 90 * 1.1.
     assert fitted.x.limits == pytest.approx((0.8, 3.2))

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpcore import total
 from dpcore.answer import axes, handle
-from dpcore.answer.answer import STYLES
+from dpcore.answer.answer import PART_STYLES
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -62,7 +62,8 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     bounds = np.asarray(figure_handle.bounds)
     position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
     short, mean = (
-        np.asarray(values)[position] for values in (figure_handle.dots.losses, figure_handle.dots.noise)
+        np.asarray(values)[position]
+        for values in (figure_handle.dots.losses_without_noise, figure_handle.dots.noise_magnitudes)
     )
     dots = handle.place_dots(figure_handle.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
@@ -81,7 +82,9 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     plot = total_answer.build_answer(data, asked).plots["total-signed"]()
     figure_handle = plot.handle
     assert figure_handle.initial_value == 80.0
-    bounds, missing = (np.asarray(values) for values in (figure_handle.bounds, figure_handle.dots.losses))
+    bounds, missing = (
+        np.asarray(values) for values in (figure_handle.bounds, figure_handle.dots.losses_without_noise)
+    )
     cut = [(totals - totals.clip(-bound, bound)).sum() for bound in bounds]
     assert missing == pytest.approx(cut)
     # Small bounds cut the many positive totals, large ones the single negative one.
@@ -89,7 +92,8 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     # Mean distance of the dots, and the curve.
     position = int(np.abs(bounds - figure_handle.initial_value).argmin())
     noise, error = (
-        float(np.asarray(values)[position]) for values in (figure_handle.dots.noise, figure_handle.errors)
+        float(np.asarray(values)[position])
+        for values in (figure_handle.dots.noise_magnitudes, figure_handle.errors)
     )
     off = np.abs(handle.place_dots(figure_handle.dots, missing[position], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
@@ -115,7 +119,11 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
     position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
     short, noise, drawn = (
         float(np.asarray(values)[position])
-        for values in (figure_handle.dots.losses, figure_handle.dots.noise, figure_handle.dots.sampling)
+        for values in (
+            figure_handle.dots.losses_without_noise,
+            figure_handle.dots.noise_magnitudes,
+            figure_handle.dots.sampling_deviations,
+        )
     )
     squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
     expected = float(np.asarray(figure_handle.errors)[position]) ** 2
@@ -148,7 +156,7 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
     assert plot.handle.dots is None
     payload = figures.describe_handle(plot, plot.handle)
     assert payload["dots"] is None
-    assert payload["is_sum"]
+    assert payload["parts_add_up"]
     assert json.dumps(payload, allow_nan=False)
     assert max(payload["errors"]) == figures.UNBOUNDED
 
@@ -173,10 +181,10 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     answer = per_group_answer.build_answer(GROUPED, asked)
     plot = answer.plots["per-group-error"]()
     figure_handle = plot.handle
-    assert figure_handle.dots.unit_name == ("groups" if figure_handle.parts else "errors of this size")
+    assert figure_handle.dots.dots_name == ("groups" if figure_handle.error_parts else "errors of this size")
     # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
     groups, amounts = np.asarray(plot.columns["max_groups"]), np.asarray(plot.columns["max_amount"])
-    l0, amount = figure_handle.initial_value, figure_handle.second.initial_value
+    l0, amount = figure_handle.initial_value, figure_handle.second_bound.initial_value
     position = int((np.abs(np.log(groups / l0)) + np.abs(np.log(amounts / amount))).argmin())
     error = float(np.asarray(plot.columns["error"])[position])
     problem = answer.solution.problem
@@ -185,17 +193,21 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
         problem, int(groups[position]), float(amounts[position])
     )
     assert error == pytest.approx(exact)
-    columns = (figure_handle.dots.losses, figure_handle.dots.noise)
+    columns = (figure_handle.dots.losses_without_noise, figure_handle.dots.noise_magnitudes)
     short, noise = (0.0 if column is None else float(np.asarray(column)[position]) for column in columns)
-    drawn = float(np.asarray(figure_handle.dots.sampling)[position])
+    drawn = float(np.asarray(figure_handle.dots.sampling_deviations)[position])
     squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
     # As for a mean: four standard errors, of at most sqrt(5) of a mean square.
     assert abs(squares.mean() - error**2) <= 4.0 * math.sqrt(5.0) * error**2 / math.sqrt(squares.size)
     if mean:
-        assert not figure_handle.parts
+        assert not figure_handle.error_parts
         return
     parts = compute_error_parts(problem, int(groups[position]), float(amounts[position]))
-    expected = {"bias": parts.clipping + parts.omission, "sampling": parts.sampling, "noise": parts.noise}
+    expected = {
+        "bias": parts.clipping_part + parts.omission_part,
+        "sampling": parts.sampling_part,
+        "noise": parts.noise_part,
+    }
     for name, part in expected.items():
         assert float(np.asarray(plot.columns[name])[position]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2
@@ -206,7 +218,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
         drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
     payload = figures.describe_handle(plot, figure_handle)
-    assert len(payload["bounds"]) * len(payload["second"]["values"]) == len(payload["errors"])
+    assert len(payload["bounds"]) * len(payload["second_bound"]["bounds"]) == len(payload["errors"])
     assert figures.list_handle_keys(figure_handle, "per_group.{}".format) == (
         "per_group.own_groups",
         "per_group.own_amount",
@@ -252,14 +264,16 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     answer = ON_SHOP[page]()
     plot = answer.plots[next(iter(answer.plots))]()
     figure_handle = plot.handle
-    assert [part.name for part in answer.error_parts] == list(figure_handle.parts)
+    assert [part.name for part in answer.error_parts] == list(figure_handle.error_parts)
     assert {part.name for part in answer.error_parts} <= {"Bias", "Sampling", "Noise"}
-    payload = {part["name"]: part["colour"] for part in figures.describe_handle(plot, figure_handle)["parts"]}
+    payload = {
+        part["name"]: part["colour"] for part in figures.describe_handle(plot, figure_handle)["error_parts"]
+    }
     drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
-    for name, values in figure_handle.parts.items():
+    for name, values in figure_handle.error_parts.items():
         column = np.asarray(values, dtype=float)
-        assert payload[name] == plotly_figures.LINE_STYLES[STYLES[name]]["color"]
+        assert payload[name] == plotly_figures.LINE_STYLES[PART_STYLES[name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
             position = int(np.argmin(np.asarray(plot.columns["error"])))
             assert float(column[position]) == pytest.approx(size[name])

@@ -22,7 +22,7 @@ CELLS = [
 def test_the_stated_error_is_that_of_the_programs_releases(
     kind: str, library: str, noise: str, table: str, epsilon: float
 ) -> None:
-    with programs.files_of_tables() as files:
+    with programs.write_tables() as files:
         file, rows = files[table]
         reply = programs.ask_call(programs.KINDS[kind], file, epsilon, noise, library, disclosure="public")
         result = programs.measure_cell(kind, rows, reply, library, num_samples=60, num_draws=50)

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shared_outputs, shown_epsilon
+from benchmarks._algorithm_1 import (
+    AuditInstance,
+    bound_epsilon,
+    bound_epsilon_on_halves,
+    find_accounted_noise,
+    simulate_shared_outputs,
+)
 
 INSTANCE = AuditInstance()
 
@@ -18,9 +24,9 @@ def test_the_paper_s_algorithm_tells_more_than_it_claims() -> None:
     confidence 1 − 1e-6 stays above 1 unless P(false) is seen above 0.06 or P(true) below 0.4: 7 and 10 standard
     deviations away, together far less likely than 1e-6.
     """
-    noise = accounted_noise(INSTANCE)
-    outputs = shared_outputs(INSTANCE, noise, 700, seed=21)
-    audit = shown_epsilon(*outputs, -0.0046, INSTANCE.delta, 1.0 - 1e-6)
+    noise = find_accounted_noise(INSTANCE)
+    outputs = simulate_shared_outputs(INSTANCE, noise, 700, seed=21)
+    audit = bound_epsilon(*outputs, -0.0046, INSTANCE.delta, 1.0 - 1e-6)
     assert audit.epsilon > INSTANCE.epsilon
     assert audit.true > 0.4 * 700
     assert audit.false < 0.06 * 700
@@ -30,7 +36,7 @@ def test_the_noise_is_what_accounting_accepts_and_no_more() -> None:
     import dp_accounting
     from dp_accounting import rdp
 
-    noise = accounted_noise(INSTANCE)
+    noise = find_accounted_noise(INSTANCE)
     for factor, is_accepted in ((1.0, True), (0.99, False)):
         accountant = rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
         step = dp_accounting.GaussianDpEvent(factor * noise / 2.0)
@@ -41,7 +47,7 @@ def test_the_noise_is_what_accounting_accepts_and_no_more() -> None:
 def test_the_algorithm_is_that_of_the_paper_step_by_step() -> None:
     """One run by hand: whom a step draws, the record's pull on x, the others' pull on both, noise on u alone."""
     small = AuditInstance(owners=2, records=3)
-    outputs = shared_outputs(small, 2.0, 1, seed=5)
+    outputs = simulate_shared_outputs(small, 2.0, 1, seed=5)
     rng = np.random.default_rng(5)
     uniform, normal = rng.random((36, 2)), rng.standard_normal((36, 2))
     for side, z_gradient in enumerate((-1.0, 1.0)):
@@ -62,16 +68,16 @@ def test_the_algorithm_is_that_of_the_paper_step_by_step() -> None:
 
 def test_bounds_on_probabilities_are_those_of_clopper_and_pearson() -> None:
     record, neighbour = np.r_[np.zeros(60), np.ones(40)], np.r_[np.zeros(5), np.ones(95)]
-    audit = shown_epsilon(record, neighbour, 0.5, 1e-3, 0.95)
+    audit = bound_epsilon(record, neighbour, 0.5, 1e-3, 0.95)
     assert (audit.true, audit.false, audit.runs) == (60, 5, 100)
     low, high = beta.ppf(0.025, 60, 41), beta.ppf(0.975, 6, 95)
     assert audit.epsilon == pytest.approx(math.log((low - 1e-3) / high))
-    assert shown_epsilon(neighbour, record, 0.5, 1e-3, 0.95).epsilon == 0.0
-    assert shown_epsilon(record, neighbour, -1.0, 1e-3, 0.95).epsilon == 0.0
-    assert shown_epsilon(record, neighbour, 2.0, 1e-3, 0.95).epsilon == 0.0
+    assert bound_epsilon(neighbour, record, 0.5, 1e-3, 0.95).epsilon == 0.0
+    assert bound_epsilon(record, neighbour, -1.0, 1e-3, 0.95).epsilon == 0.0
+    assert bound_epsilon(record, neighbour, 2.0, 1e-3, 0.95).epsilon == 0.0
 
 
 def test_an_audit_of_equal_outputs_finds_nothing_and_one_can_be_stopped() -> None:
     rng = np.random.default_rng(3)
-    assert halved(rng.standard_normal(1000), rng.standard_normal(1000), 1e-5).epsilon < 1.0
-    assert shared_outputs(INSTANCE, 16.0, 5, 1, should_stop=lambda: True) is None
+    assert bound_epsilon_on_halves(rng.standard_normal(1000), rng.standard_normal(1000), 1e-5).epsilon < 1.0
+    assert simulate_shared_outputs(INSTANCE, 16.0, 5, 1, should_stop=lambda: True) is None

@@ -9,7 +9,7 @@ from scipy import special
 from scipy.optimize import brentq, minimize
 from scipy.stats import norm
 
-from benchmarks._algorithm_1 import shown_epsilon
+from benchmarks._algorithm_1 import bound_epsilon
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, compute_gaussian_epsilon
 from dpcore.contributions import ContributionHistogram
@@ -202,7 +202,7 @@ def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) 
         release_leanings(False, unit_size, 1.0, 12),
     )
     middle = float(np.mean(release_leanings(False, unit_size, 1.0, 13)))
-    audit = shown_epsilon(record, neighbour, middle, 1e-5, 1.0 - 1e-6)
+    audit = bound_epsilon(record, neighbour, middle, 1e-5, 1.0 - 1e-6)
     assert audit.epsilon <= 1.0
     # The audit has teeth: with an eighth of the noise it shows that 1 does not hold. The two sides lie μ = 2.1 apart
     # there (one Gaussian of sensitivity 1 and sd 3.73/8), 1,500 runs of either; e is passed by far.
@@ -211,7 +211,7 @@ def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) 
         release_leanings(False, unit_size, 0.125, 15),
     )
     spread = float(np.std(release_leanings(False, unit_size, 0.125, 16)))
-    broken_audit = shown_epsilon(record, neighbour, middle - 2.0 * spread, 1e-5, 1.0 - 1e-6)
+    broken_audit = bound_epsilon(record, neighbour, middle - 2.0 * spread, 1e-5, 1.0 - 1e-6)
     assert broken_audit.epsilon > 1.0
 
 

@@ -36,7 +36,7 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
 @pytest.mark.parametrize("key", [of.key for of in FIGURES])
 def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
     of = find_figure(key)
-    held = of.stored
+    held = of.stored_runs
     assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
     assert len(held.seeds) == (1 if of.is_exact else of.num_runs)
     found = of.compute((NEW,), some_values(of))
@@ -58,7 +58,7 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
 def test_a_stored_figure_of_other_data_is_caught() -> None:
     """The interval is no formality: figure 1 at ε = 3 is not figure 1 at ε = 1."""
     of, other = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")
-    held = of.stored
+    held = of.stored_runs
     keys = [line.key for line in other.lines]
     at_three = other.compute((NEW,), of.values[-1:])
     new = float(at_three.summary.means[keys.index("weights_3"), 0])
@@ -124,11 +124,11 @@ def test_every_figure_is_an_item_of_the_list() -> None:
         for line in paper.items
         for item in line.items.split(", ")
     }
-    assert {(of.paper, re.split(" [(]|, ", of.item)[0]) for of in FIGURES} <= listed
+    assert {(of.paper_name, re.split(" [(]|, ", of.item_name)[0]) for of in FIGURES} <= listed
 
 
 def _held(key: str) -> FigureRuns:
-    return find_figure(key).stored
+    return find_figure(key).stored_runs
 
 
 def test_stand_ins_have_the_sizes_that_the_paper_names() -> None:

@@ -11,7 +11,7 @@ from dpcore.per_group.means import best_mean_pair
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import compute_errors_by_max_groups
+from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.selection import Selection, best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
@@ -63,7 +63,7 @@ def test_where_empty_groups_stand_in_the_list_changes_no_answer(
         assert found.error == pytest.approx(same.error, rel=2e-6)
         assert found.certificate.lower_bound == pytest.approx(same.certificate.lower_bound, rel=2e-6)
         np.testing.assert_allclose(
-            compute_errors_by_max_groups(one, 2.0), compute_errors_by_max_groups(other, 2.0), rtol=1e-12
+            compute_parts_by_max_groups(one, 2.0)[0], compute_parts_by_max_groups(other, 2.0)[0], rtol=1e-12
         )
         if statistic is not Statistic.SIGNED_SUM:
             assert best_cap(one).error == pytest.approx(best_cap(other).error, rel=2e-3)
@@ -94,7 +94,7 @@ def test_a_list_of_a_hundred_million_groups_costs_what_its_few_groups_cost() -> 
     assert problem.totals.size == problem.weights.size == 13
     # Every group has noise of variance 2 (L0 Linf / epsilon)^2 = 8, and the others nothing else.
     few = UserGroupPairs(BEHIND.user_codes, BEHIND.group_codes, BEHIND.rows, 12)
-    held = compute_errors_by_max_groups(PerGroupProblem(few, problem.parameters), 1.0)[1] ** 2 - 8.0
-    found = compute_errors_by_max_groups(problem, 1.0)[1]
+    held = compute_parts_by_max_groups(PerGroupProblem(few, problem.parameters), 1.0)[0][1] ** 2 - 8.0
+    found = compute_parts_by_max_groups(problem, 1.0)[0][1]
     assert found == pytest.approx(math.sqrt(8.0 + held * 12 / 100_000_000), rel=1e-9)
     assert best_pair(problem).releases_nothing

@@ -11,7 +11,7 @@ from dpcore.dataset import Pairs
 from dpcore.per_group.moments import compute_error_parts, compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import compute_errors_by_max_groups, compute_parts_by_max_groups
+from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import CANDIDATES, list_tuner_candidates, pick_as_tuner, spread_numbers
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.whole_vector import best_cap
@@ -31,11 +31,19 @@ def test_the_parts_add_up_and_are_0_where_nothing_is_lost(
     for pair in product((1, 2, 9), (1, 4, 99)):
         parts = compute_error_parts(problem, *pair)
         assert parts.total == pytest.approx(compute_pair_error(problem, *pair), rel=1e-12)
-        assert min(parts.clipping, parts.omission, parts.sampling) >= 0.0
+        assert min(parts.clipping_part, parts.omission_part, parts.sampling_part) >= 0.0
     everything = compute_error_parts(problem, 9, 99)
-    assert (everything.clipping, everything.omission, everything.sampling) == (0.0, 0.0, 0.0)
-    assert compute_error_parts(problem, 9, 1).omission == 0.0 < compute_error_parts(problem, 9, 1).clipping
-    assert compute_error_parts(problem, 1, 99).clipping == 0.0 < compute_error_parts(problem, 1, 99).sampling
+    assert (everything.clipping_part, everything.omission_part, everything.sampling_part) == (0.0, 0.0, 0.0)
+    assert (
+        compute_error_parts(problem, 9, 1).omission_part
+        == 0.0
+        < compute_error_parts(problem, 9, 1).clipping_part
+    )
+    assert (
+        compute_error_parts(problem, 1, 99).clipping_part
+        == 0.0
+        < compute_error_parts(problem, 1, 99).sampling_part
+    )
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -50,7 +58,7 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
         facet = SortedPairs.from_problem(problem)
         most = int(pairs.groups_per_user.max())
         for amount in (1.0, 2.0, 60.0):
-            found = compute_errors_by_max_groups(problem, amount, facet)
+            found = compute_parts_by_max_groups(problem, amount, facet)[0]
             assert found == pytest.approx(
                 [compute_pair_error(problem, l0, amount) for l0 in range(1, most + 1)]
             )
@@ -58,9 +66,9 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
             errors, sampling, of_noise = compute_parts_by_max_groups(problem, amount, facet)
             exact = [compute_error_parts(problem, l0, amount) for l0 in range(1, most + 1)]
             assert errors == pytest.approx(found)
-            assert sampling == pytest.approx([part.sampling for part in exact], abs=1e-9)
-            assert of_noise == pytest.approx([part.noise for part in exact])
-            bias = [part.clipping + part.omission for part in exact]
+            assert sampling == pytest.approx([part.sampling_part for part in exact], abs=1e-9)
+            assert of_noise == pytest.approx([part.noise_part for part in exact])
+            bias = [part.clipping_part + part.omission_part for part in exact]
             assert errors - sampling - of_noise == pytest.approx(bias, abs=1e-7)
 
 

@@ -13,7 +13,7 @@ from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import Passes, compute_errors_by_max_groups
+from dpcore.per_group.passes import Passes, compute_parts_by_max_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
 from tests.dpcore.per_group.conftest import random_pairs
 
@@ -66,7 +66,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
         errors = np.array([compute_pair_error(problem, cap, amount) for cap in range(1, most + 1)])
         for limit in [*np.linspace(errors.min() * 0.9, errors.max() * 3, 12), 1e300]:
             minimum = passes.find_minimum(amount, amount, float(limit))
-            assert minimum.bound == pytest.approx(min(errors.min(), limit), rel=1e-12)
+            assert minimum.error_bound == pytest.approx(min(errors.min(), limit), rel=1e-12)
             if errors.min() < limit:
                 assert minimum.max_groups == 1 + int(np.argmin(errors))
 
@@ -76,7 +76,7 @@ def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
         problem = PerGroupProblem(random_pairs(1, rows=150), build_parameters(1.5, objective, noise))
         passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
-            bound = passes.find_minimum(low, high, 1e300).bound
+            bound = passes.find_minimum(low, high, 1e300).error_bound
             inside = [
                 compute_pair_error(problem, l0, c) for l0, c in product(range(1, 5), range(low, high + 1))
             ]
@@ -148,7 +148,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
             assert best.certificate.lower_bound <= min(tried.values()) * (1 + 1e-12)
             for c in (fine[-1], fine[3]):
                 every = [tried[cap, float(c)] for cap in range(1, 13)]
-                assert compute_errors_by_max_groups(problem, float(c)) == pytest.approx(every, rel=1e-9)
+                assert compute_parts_by_max_groups(problem, float(c))[0] == pytest.approx(every, rel=1e-9)
         assert len(set(rescaled)) == 1
 
 
@@ -161,7 +161,7 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
         occurring = np.unique(np.abs(problem.amounts))
         between = float(occurring[len(occurring) // 2]), float(occurring[len(occurring) // 2 + 1])
         for low, high in ((0.0, 3.0), (1.0, 2.5), (0.2, 50.0), between):
-            bound = passes.find_minimum(low, high, 1e300).bound
+            bound = passes.find_minimum(low, high, 1e300).error_bound
             inside = [
                 compute_pair_error(problem, l0, c)
                 for l0, c in product(range(1, 5), np.linspace(low, high, 60))

@@ -120,18 +120,24 @@ def test_papers_have_the_same_data_in_their_table() -> None:
     for key in ("epasto2020", "amin2019", "krichene2023", "huang2023"):
         assert WORKS[key].title in table, key
     for key in ("amin2019", "krichene2023"):
-        assert f"PMLR {WORKS[key].fields['volume']}:{WORKS[key].fields['pages']}" in table, key
-    assert WORKS["huang2023"].fields["howpublished"] in table
+        assert f"PMLR {WORKS[key].further_fields['volume']}:{WORKS[key].further_fields['pages']}" in table, (
+            key
+        )
+    assert WORKS["huang2023"].further_fields["howpublished"] in table
 
 
 def test_the_program_is_cited_alike_everywhere() -> None:
     own_entry = WORKS["sweetspot"]
     lines = (ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8").splitlines()
-    assert f"version: {own_entry.fields['version']}" in lines
+    assert f"version: {own_entry.further_fields['version']}" in lines
     assert f"title: {own_entry.title}" in lines
     assert f"  - name: {own_entry.authors[0]}" in lines
     changes, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "README.md"))
     released_versions = re.findall(r"^## \[(\d.*?)\]", changes, re.MULTILINE)[:1]
     wheels = re.findall(r"sweet_spot-([\d.]+)-py3", readme)
     assert wheels
-    assert {own_entry.fields["version"], *released_versions, *wheels} == {VERSION} == {dpcore.__version__}
+    assert (
+        {own_entry.further_fields["version"], *released_versions, *wheels}
+        == {VERSION}
+        == {dpcore.__version__}
+    )

@@ -51,7 +51,17 @@ def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
 
 def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() -> None:
     names, values = names_axis("kind"), Axis("error", "", (0.5, 9.0))
-    bars = Bars("b", ["a", "b", "c"], T, Style.CAP, LOW, HIGH, base=1.0, gap=0.4, hover=(("least", LOW),))
+    bars = Bars(
+        "b",
+        ["a", "b", "c"],
+        T,
+        Style.CAP,
+        LOW,
+        HIGH,
+        base_value=1.0,
+        gap_share=0.4,
+        hover_numbers=(("least", LOW),),
+    )
     upright = replace(plot(bars), x=names, y=values)
     figure = plotly_figures.draw(upright)
     (drawn_trace,) = figure.data
@@ -96,7 +106,12 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
 
 def test_cells_have_the_colour_of_their_multiple() -> None:
     cells = Cells(
-        "error", [1.0, 2.0], [3.0, 5.0], np.array([[15.0, 10.0], [80.0, 20.0]]), 10.0, contour=("near", 1.2)
+        "error",
+        [1.0, 2.0],
+        [3.0, 5.0],
+        np.array([[15.0, 10.0], [80.0, 20.0]]),
+        10.0,
+        named_contour=("near", 1.2),
     )
     whole_plot = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
     colours, edge = plotly_figures.draw(whole_plot).data
@@ -150,7 +165,7 @@ def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
 def test_the_file_of_a_plot_holds_its_own_columns_and_then_those_of_its_items() -> None:
     x, t, own_columns = Column("x", X), Column("t", T), {"own": Y}
     curves = (
-        Curve("c", x, t, Style.CAP, low=LOW, hover=("h", Column("h", HIGH))),
+        Curve("c", x, t, Style.CAP, low_ends=LOW, hover_number=("h", Column("h", HIGH))),
         Points("p", x, t, Style.CAP),
     )
     whole_plot = Plot("p", "", "", Axis("a"), Axis("b"), curves, Disclosure.PUBLIC, own_columns)

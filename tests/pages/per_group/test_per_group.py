@@ -353,9 +353,9 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert answer_from(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
     said = answer.write_methods(view, found)
-    assert f"at most {view.choice.max_groups} groups" in said.sentences
-    assert f"is about {told.numbers[1].text}" in said.sentences
-    assert "the same in every group" in said.rule
+    assert f"at most {view.choice.max_groups} groups" in said.procedure
+    assert f"is about {told.numbers[1].text}" in said.procedure
+    assert "the same in every group" in said.rule_sentence
     assert answer.write_methods(nothing, found).empty_sentence.endswith("nothing was released.")
     choice = read_choice_file(view, found)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups

@@ -80,7 +80,7 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 20.0])
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
     comparison = compare_bounds(name)
-    bound, error = comparison.compute_best(epsilon)
+    bound, error = comparison.compute_best_bound_and_error(epsilon)
     every = np.arange(1.0, float(np.max(comparison.contributions)) + 1.0)
     errors = comparison.compute_errors(epsilon, every)
     # A real bound between two whole ones may be better than both; a whole one never is better than the best.
@@ -101,7 +101,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         key = against.build_cache_key(one, module.NOT_COMPARED)
         assert key == against.build_cache_key(other, module.NOT_COMPARED)
         best = module.against_epsilon(DATA, key).compute_best(0.7)
-        assert compare_bounds(name, **changes).compute_best(0.7) == best
+        assert compare_bounds(name, **changes).compute_best_bound_and_error(0.7) == best
 
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:

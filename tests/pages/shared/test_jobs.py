@@ -195,7 +195,7 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
         return "what there was"
 
     question = SimpleNamespace(name="page", key=lambda name: name)
-    search = Search("job", "question", work, "Working", seconds=0.0, later_seconds=0.0)
+    search = Search("job", "question", work, "Working", first_wait_seconds=0.0, later_wait_seconds=0.0)
     run = jobs.Run(question, search, SimpleNamespace(digest="data"))
     monkeypatch.setattr(jobs.cache, "get_answers", lambda *_: Answers(0))
     run.ask()

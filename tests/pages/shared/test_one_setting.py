@@ -79,7 +79,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             on_mean = mean_answered(data_set, parameters)
             bounds = {"Mean": on_mean.numbers[0].value}
             compared = mean_against(data_set, parameters)
-            bounds["Compare"] = compared.compute_best(epsilon)[0]
+            bounds["Compare"] = compared.compute_best_bound_and_error(epsilon)[0]
             on_gap = gap_answered(
                 data_set,
                 GapParameters(epsilon, variance_source=mean.VarianceSource.ENTERED, value_variance=share),
@@ -125,7 +125,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         on_page = total_answered(data_set, parameters)
         problem = on_page.solution.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
-        bounds["Compare"] = total_against(data_set, parameters).compute_best(epsilon)[0]
+        bounds["Compare"] = total_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
         call_answer = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
         bounds["Python"] = call_answer.bound
@@ -178,7 +178,11 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         parameters = on_page.parameters
         assert parameters.protects_users
         bound = on_page.solution.bound
-        assert quantile_against(data_set, parameters).compute_best(epsilon)[0] == bound == on_page.bound
+        assert (
+            quantile_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0]
+            == bound
+            == on_page.bound
+        )
         drawn = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
         assert not on_page.answer.setting.list_differences(drawn.setting)
         errors = drawn.problem.condition.errors(
@@ -191,7 +195,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         parameters = LearningParameters(epsilon, loss_variance=differ, privacy_form=form, public_rows=3_000)
         on_page = learning_answered(SECRET, parameters)
         bound = on_page.numbers[0].value
-        assert learning_against(SECRET, parameters).compute_best(epsilon)[0] == bound
+        assert learning_against(SECRET, parameters).compute_best_bound_and_error(epsilon)[0] == bound
         call = ss.learning_bound(SECRET, epsilon=epsilon, loss_variance=differ, privacy_form=form.value)
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
@@ -218,7 +222,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
         assert not on_mean.setting.list_differences(drawn.setting)
         best = on_mean.numbers[0].value
         assert drawn.condition.best_bound(histogram) == best
-        assert mean_against(data_set, parameters).compute_best(epsilon)[0] == best
+        assert mean_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0] == best
         errors = drawn.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
         there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)

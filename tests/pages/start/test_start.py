@@ -160,7 +160,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     assert "With **" not in alone.detail
     plot = alone.plots["start-tradeoff"]()
     assert {trace.name for trace in plotly_figures.draw(plot).data} == {"Bias", "Noise", "Expected error"}
-    assert plot.handle.best_value is None
+    assert plot.handle.best_bound is None
 
 
 def test_three_answers_lead_to_a_page_with_the_data_in_use():

@@ -35,11 +35,11 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
         solution=heavy,
         plots={"toy-users": lambda: plot(data, "Users", 1.0), "toy-share": lambda: plot(data, "Share", 0.0)},
         make_methods=lambda: Methods(
-            guarantee=write_guarantee(how, parameters.epsilon, protects),
-            sentences=f"{added} It is {heavy}.",
-            public_sentences=added,
+            guarantee_text=write_guarantee(how, parameters.epsilon, protects),
+            procedure=f"{added} It is {heavy}.",
+            public_procedure=added,
             disclosure=data.provenance,
-            rule="The number of rows was entered.",
+            rule_sentence="The number of rows was entered.",
             subject_text="The count",
         ),
     )
