@@ -86,7 +86,7 @@ def quote_sql_table(path: str) -> str:
 
 
 def list_in_sentence(names: tuple[str, ...]) -> str:
-    """Return column names for a comment."""
+    """Return column names for a comment, each cut to 60 characters, with "and" between them."""
     return " and ".join(make_printable(name, 60) for name in names)
 
 

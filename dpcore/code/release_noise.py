@@ -23,7 +23,7 @@ class ReleaseNoise:
 
     Attributes:
         deviation: Its standard deviation, in the unit of the number; of a mean that of each noisy sum.
-        half_width: It is within this in 95 of 100 runs.
+        half_width: The noise is within this in 95 of 100 runs.
         rows_deviation: That of the number of rows of a mean if it has noise of its own; else 0.
     """
 

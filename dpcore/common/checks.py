@@ -56,7 +56,7 @@ class InvalidInput(ValueError):
 
 
 def refuse(message: str, location: str = "", remedy: str = "") -> InvalidInput:
-    """Make the error of an input that is refused for one reason; see `InputProblem`."""
+    """Return the error of an input that is refused for one reason, with location and remedy; nothing is raised."""
     return InvalidInput([InputProblem(message, location, remedy)])
 
 
@@ -165,7 +165,7 @@ class Problems:
             self.raise_if_any()
 
     def add(self, message: str, location: str = "", remedy: str = "") -> None:
-        """Record one problem (see `dpcore.common.checks.InputProblem`)."""
+        """Record one problem, unless it is recorded already."""
         self.extend([InputProblem(message, location, remedy)])
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
@@ -257,6 +257,7 @@ class _ImmediateProblems(Problems):
     """A collector that collects nothing: each check raises by itself."""
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
+        """Raise `InvalidInput` with these problems, also if there are none."""
         raise InvalidInput(problems)
 
     def _check_each(
@@ -266,6 +267,7 @@ class _ImmediateProblems(Problems):
         requirement_format: str,
         *limits: float,
     ) -> bool:
+        """Return True if all arguments are valid finite numbers; raise `InvalidInput` with all problems otherwise."""
         with Problems() as problems:
             return problems._check_each(arguments, is_valid, requirement_format, *limits)
 

@@ -238,11 +238,11 @@ class Declarer:
         return _declare(default, label, origin=self.origin, options=options, is_required=False, **attributes)
 
     def text(self, default: str | None, label: str, **attributes: Any) -> Any:
-        """Declare a text."""
+        """Declare a field of text; it may be empty if the default is None."""
         return _declare(default, label, origin=self.origin, is_required=False, **attributes)
 
     def flag(self, default: bool, label: str, **attributes: Any) -> Any:
-        """Declare a switch."""
+        """Declare a field that is True or False."""
         return _declare(default, label, origin=self.origin, is_required=False, **attributes)
 
 

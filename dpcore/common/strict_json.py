@@ -108,7 +108,7 @@ class JsonValue:
     def get_members(
         self, needed: Collection[str], optional: Collection[str] = ()
     ) -> dict[str, JsonValue] | None:
-        """Return the members of an object with these names, all of ``needed`` among them and no others."""
+        """Return the members of an object by name; None, with problems, if a needed one lacks or others are there."""
         # Room for unknown names, so that they can be told, and for no more than are told.
         members = self.get_named(len(needed) + len(optional) + MAX_PROBLEMS)
         if members is None:
@@ -144,7 +144,7 @@ class JsonValue:
         return None
 
     def get_named(self, max_members: int) -> dict[str, JsonValue] | None:
-        """Return the members of an object with any names, at most so many."""
+        """Return the members of an object by name; None, with a problem, if it is no object or has more."""
         if not isinstance(self.value, dict):
             self.must_be("an object")
             return None
@@ -154,7 +154,7 @@ class JsonValue:
         return {name: self._inner(value, quote(name).strip("'")) for name, value in self.value.items()}
 
     def get_entries(self, max_entries: int) -> list[JsonValue] | None:
-        """Return the entries of a list, at most so many."""
+        """Return the entries of a list; None, with a problem, if it is no list or has more."""
         if not isinstance(self.value, list):
             self.must_be("a list")
             return None
@@ -164,7 +164,7 @@ class JsonValue:
         return [self._inner(value, f"entry {index + 1:,}") for index, value in enumerate(self.value)]
 
     def get_text(self, max_characters: int) -> str | None:
-        """Return a text of at most so many characters, all of them whole."""
+        """Return the value if it is a text of at most so many whole characters; None, with a problem, otherwise."""
         if not isinstance(self.value, str) or len(self.value) > max_characters:
             self.must_be(f"a text of at most {max_characters:,} characters")
             return None
@@ -176,7 +176,7 @@ class JsonValue:
         return self.value
 
     def get_number(self) -> float | None:
-        """Return a finite number."""
+        """Return the value as a float; None, with a problem, if it is no finite number."""
         # Not by `isinstance`, for which True and False are whole numbers.
         if type(self.value) not in (int, float):
             self.must_be("a number")
@@ -191,14 +191,14 @@ class JsonValue:
         return number
 
     def get_integer(self, low: int, high: int) -> int | None:
-        """Return an integer in [low, high]."""
+        """Return the value if it is an integer in [low, high]; None, with a problem, otherwise."""
         if type(self.value) is not int or not low <= self.value <= high:
             self.must_be(f"a whole number from {low:,} to {high:,}")
             return None
         return self.value
 
     def get_boolean(self) -> bool | None:
-        """Return True or False."""
+        """Return the value if it is True or False; None, with a problem, otherwise."""
         if not isinstance(self.value, bool):
             self.must_be("true or false")
             return None
@@ -212,7 +212,7 @@ class JsonValue:
         return values_by_text[self.value]
 
     def get_array(self, type_name: str, num_dimensions: int = 1) -> npt.NDArray[Any] | None:
-        """Return an array as `encode_array` writes it, read-only.
+        """Read an array as `encode_array` writes it, read-only; None, with a problem, for any other value.
 
         Args:
             type_name: One of `ARRAY_TYPES`.

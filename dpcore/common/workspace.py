@@ -109,7 +109,7 @@ def _create_locked_folder() -> tuple[Path, int]:
 
 
 def _take_lock(lock: int) -> bool:
-    """Take the lock of an open file, unless somebody holds it; another handle of the file counts as somebody."""
+    """Take the lock of an open file; return False if another process or another handle of the file holds it."""
     try:
         if sys.platform == "win32":
             import msvcrt

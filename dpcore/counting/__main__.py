@@ -76,7 +76,7 @@ def write_histogram_csv(dataset: Dataset) -> str:
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
-    """Run the command with these arguments, under this program name, and return the exit code."""
+    """Run the command with these arguments (None: the shell's), and return the exit code: 0, 1 refused, 130 stopped."""
     command_options = _build_parser(program_name).parse_args(arguments)
     try:
         with convert_system_errors():
@@ -146,7 +146,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
 
 
 def refuse_to_overwrite(source_paths: list[str], option_name: str, output_path: Path | None) -> None:
-    """Raise InvalidInput if the target is one of the files to read."""
+    """Raise InvalidInput, which names this option, if its output file is one of the files to read; None passes."""
     for source_path in filter(os.path.exists, source_paths):
         if output_path is not None and os.path.exists(output_path) and output_path.samefile(source_path):
             raise refuse(

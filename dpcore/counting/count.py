@@ -201,7 +201,7 @@ def to_dataset(
 
 
 def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
-    """Build the dataset of a histogram, or of rows per user."""
+    """Build the dataset of a histogram, or of rows per user; raise InvalidInput for any other data."""
     source_text = "Rows per user."
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
@@ -236,7 +236,7 @@ def _choose_roles(
     source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
     contribution: Contribution, missing_arguments: Sequence[str], earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
-    """Return the roles of the named columns, or those that the file shows; raise InvalidInput for missing ones."""
+    """Return the roles of the named columns, or the guessed ones if no user is named; raise InvalidInput if one lacks."""
     guessed_roles = source.roles
     with Problems([*earlier_problems]) as problems:
         named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]

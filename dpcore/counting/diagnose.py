@@ -45,7 +45,7 @@ def describe_damage(relation: Relation) -> InputProblem:
 
 
 def describe_windows_1252(relation: Relation) -> str:
-    """Write the note on a file that is not UTF-8."""
+    """Write the note that a file is not UTF-8, and so was read as Windows-1252."""
     return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_WRONG_TEXT}"
 
 
@@ -326,7 +326,7 @@ class Diagnosis:
         return relation
 
     def _mixes_line_ends(self, relation: Relation) -> bool:
-        """Return True if text has several kinds of line ends, for example after files of two systems were joined."""
+        """Return True if a text file in UTF-8 has several kinds of line ends, as after a join; False for others."""
         if not (relation.is_text and relation.encoding.startswith("utf-8")):
             return False
         num_breaks_by_end, last_byte = {b"\r\n": 0, b"\n": 0, b"\r": 0}, b""

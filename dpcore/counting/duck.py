@@ -355,7 +355,7 @@ def _end_queries() -> None:
 
 
 def _ibis_type(duckdb_type: str) -> str:
-    """Return the Ibis type for a DuckDB type, as far as counting depends on it."""
+    """Return the Ibis type for a DuckDB type: string, float64, decimal, int64 or boolean; date for all others."""
     if duckdb_type == "VARCHAR":
         return "string"
     if duckdb_type in FLOAT_TYPES:

@@ -160,7 +160,7 @@ def connect(address: str) -> Any:
 
 
 def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
-    """Return the options of the connection besides the address: fixed ones, and the password from the environment."""
+    """Return the fixed options of a connection and the password from the environment; refuse Oracle without one."""
     connection_options = dict(engine.fixed_options)
     if engine.key == "duckdb" and not (url.netloc or url.path):
         del connection_options["read_only"]  # not possible for a database in memory

@@ -56,7 +56,7 @@ def find_lowest_code(roles: Roles) -> int:
 
 
 def list_task_names(duck: Duck, task_codes: Table) -> tuple[str, ...]:
-    """Return the name of each task, in the order of codes."""
+    """Return the name of each task by code: its cells, each cut to `LONGEST_TASK_NAME`, with × between several."""
     max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(task_codes)
     cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
     names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(task_codes)}) ORDER BY code"

@@ -214,7 +214,7 @@ def _refuse_no_lists(name: str, example_text: str, entries: object, length: int 
 
 
 def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
-    """Read one table, in memory or in a text file, as a table of text."""
+    """Read one table, in memory or in a text file, as a table of text; raise InvalidInput for other data."""
     if files := list_paths(data):
         if len(files) > 1:
             raise refuse(f"a table with labels is one file; there are {len(files)} here")

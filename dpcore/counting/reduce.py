@@ -244,7 +244,7 @@ class Reduction:
             self.notes.append(f"{rows_text} {action_text}{self._describe_first('nobody', num_rows)}.")
 
     def _describe_first(self, cell_kind: str, num_cells: int) -> str:
-        """Return the location of the first cell of a kind, as the end of a note."""
+        """Return the location of the first cell of a kind, as the end of a note; empty if it is unknown."""
         return describe_first(self.find_places(cell_kind, 1), num_cells)
 
     @property
@@ -359,7 +359,7 @@ class Reduction:
         return dataset.Values(read_only(user_codes), values, self.roles.value or "")
 
     def _note_dropped(self, subject_text: str, limit: int | None = None) -> None:
-        """Add a note that something was not kept, because of its limit or of the memory limit."""
+        """Add a note that something was not kept, because of this limit or (None) of the memory limit."""
         why_text = ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
         self.notes.append(f"{subject_text} were not kept{why_text}.")
 

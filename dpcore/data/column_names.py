@@ -228,7 +228,7 @@ def list_names(columns: Sequence[str]) -> str:
 
 
 def refuse_no_names(**columns: object) -> None:
-    """Raise InvalidInput for arguments that are no column names or lists of them; None passes."""
+    """Raise InvalidInput for arguments that are no name or list of names; value and label take no list, None passes."""
     with Problems() as problems:
         for name, argument in columns.items():
             may_be_list = name not in ("value", "label") and not isinstance(argument, str)

@@ -169,7 +169,7 @@ class Amounts(ByDigest):
 
     @cached_property
     def _excess_from(self) -> FloatArray:
-        """Return the excess over each distinct total, see `excess`, and 0 behind the last."""
+        """Return the sum over users of what they have above each distinct total, and 0 behind the last."""
         return excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
