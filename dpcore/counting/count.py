@@ -236,7 +236,7 @@ def _choose_roles(
     source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
     contribution: Contribution, missing_arguments: Sequence[str], earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
-    """Return the roles of the named columns, or the guessed ones if no user is named; raise InvalidInput if one lacks."""
+    """Return the roles of the named columns, or the guessed ones if none names the user; refuse missing ones."""
     guessed_roles = source.roles
     with Problems([*earlier_problems]) as problems:
         named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]
