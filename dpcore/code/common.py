@@ -135,11 +135,8 @@ def write_head(
         placeholder_sentence = "The names of file and columns are placeholders: put in your own."
         comment_lines += write_comment(placeholder_sentence, comment_mark)
     if comment_mark == "#":
-        comment_lines += [
-            comment_line
-            for sentence in _list_file_sentences(choice)
-            for comment_line in write_comment(sentence, comment_mark)
-        ]
+        for sentence in _list_file_sentences(choice):
+            comment_lines += write_comment(sentence, comment_mark)
     if choice.row_is:
         comment_lines += write_comment(
             f"A row is here {choice.row_is}: bring the table into that form first.", comment_mark
@@ -161,11 +158,9 @@ def _list_file_sentences(choice: Choice) -> list[str]:
         sentences.append(f"Run it in {folder_text}, or write the whole path in place of {names_text}.")
     if any(file_layout.kind is FileKind.JSON and file_layout.packing for file_layout in file_layouts):
         sentences.append("Unpack the JSON first, and name the file that comes out.")
-    if (
-        choice.layout is None
-        and file_layouts[0].kind is FileKind.TEXT
-        and not file_layouts[0].name.lower().endswith(_TEXT_ENDINGS)
-    ):
+    file_name = file_layouts[0].name.lower()
+    is_text = choice.layout is None and file_layouts[0].kind is FileKind.TEXT
+    if is_text and not file_name.endswith(_TEXT_ENDINGS):
         sentences.append(
             f"The file {names_text} is read as text with commas between columns: if it is of another kind, change "
             "the line that reads it."

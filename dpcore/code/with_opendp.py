@@ -56,11 +56,8 @@ def is_tidy(choice: Choice) -> bool:
     message, and whether amounts need more than a cast is private, too.
     """
     table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
-    is_plain = (
-        file_layout.kind is FileKind.TEXT
-        and file_layout.encoding in ("utf-8", "ascii")
-        and len(file_layout.separator) == 1
-    )
+    is_plain = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
+    is_plain &= len(file_layout.separator) == 1
     is_cut = file_layout.skip or file_layout.packing or file_layout.names
     is_bare = not (is_cut or table_layout.missing_is_a_user or other_layouts)
     has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
@@ -77,11 +74,8 @@ def _list_differences(choice: Choice) -> list[str]:
         return [common.NOWHERE.format(library="OpenDP")]
     if quantity in _REFUSALS:
         return [_REFUSALS[quantity]]
-    differences = [
-        common.describe_public_counts(choice),
-        common.describe_gaussian_noise(choice),
-        common.describe_noisy_ratio(choice),
-    ]
+    differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
+    differences.append(common.describe_noisy_ratio(choice))
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
@@ -121,9 +115,7 @@ _REFUSALS = {
 
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
-    template_values: dict[str, Any] = {
-        "tidy": is_tidy(choice),
-        "noise": find_release_noise(choice, Program.OPENDP),
-    }
+    release_noise = find_release_noise(choice, Program.OPENDP)
+    template_values: dict[str, Any] = {"tidy": is_tidy(choice), "noise": release_noise}
     template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}
     return common.render_program("with_opendp.py", choice, **template_values)

@@ -342,19 +342,13 @@ def find_least_noise(
     while value_at_high > 0.0 and num_calls_left and high_log_noise < MAX_LOG_NOISE:
         low_log_noise, value_at_low = high_log_noise, value_at_high
         high_log_noise += max(min(value_at_high, 3.0), log_stride)
-        value_at_high, log_stride, num_calls_left = (
-            compute_log_excess(high_log_noise),
-            2.0 * log_stride,
-            num_calls_left - 1,
-        )
+        value_at_high = compute_log_excess(high_log_noise)
+        log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
     while value_at_low <= 0.0 and num_calls_left and low_log_noise > -MAX_LOG_NOISE:
         high_log_noise, value_at_high = low_log_noise, value_at_low
         low_log_noise -= max(min(-value_at_low, 3.0), log_stride)
-        value_at_low, log_stride, num_calls_left = (
-            compute_log_excess(low_log_noise),
-            2.0 * log_stride,
-            num_calls_left - 1,
-        )
+        value_at_low = compute_log_excess(low_log_noise)
+        log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
     if value_at_low <= 0.0 or value_at_high > 0.0:
         remedy = "Take another ε, or fewer steps where there are some"
         raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)

@@ -320,11 +320,8 @@ def _field_docstrings(parameters_type: Any) -> dict[str, str]:
     docstrings: dict[str, str] = {}
     for base in reversed(parameters_type.__mro__[:-1]):
         module_tree = ast.parse(inspect.getsource(sys.modules[base.__module__]))
-        (class_body,) = (
-            class_node.body
-            for class_node in module_tree.body
-            if isinstance(class_node, ast.ClassDef) and class_node.name == base.__name__
-        )
+        classes = [node for node in module_tree.body if isinstance(node, ast.ClassDef)]
+        (class_body,) = (node.body for node in classes if node.name == base.__name__)
         docstrings |= {
             statement.target.id: " ".join(str(next_statement.value.value).split())
             for statement, next_statement in itertools.pairwise(class_body)
@@ -430,11 +427,8 @@ def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> Non
 def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
     """Return the names of the fields that do not change the answer for the data."""
     places_of_data = (LINE, MORE, SOURCE)
-    return tuple(
-        name
-        for name, declaration in declared_fields(parameters_type).items()
-        if declaration.place not in places_of_data
-    )
+    declarations = declared_fields(parameters_type).items()
+    return tuple(name for name, declaration in declarations if declaration.place not in places_of_data)
 
 
 def describe(parameters_type: Any) -> dict[str, str]:

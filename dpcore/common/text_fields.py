@@ -51,10 +51,9 @@ def to_text(value: Any) -> str:
 def to_values(parameters: Any) -> dict[str, Any]:
     """Return all fields by name as JSON holds them: numbers as numbers, enums as their text; None is left out."""
     values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    filled_values = {name: value for name, value in values_by_name.items() if value is not None}
     return {
-        name: value.value if isinstance(value, enum.Enum) else value
-        for name, value in values_by_name.items()
-        if value is not None
+        name: value.value if isinstance(value, enum.Enum) else value for name, value in filled_values.items()
     }
 
 

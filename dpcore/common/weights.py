@@ -156,10 +156,8 @@ def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     rows_below, users_above, inverse_sizes = histogram.pieces(h)
     kept_rows = rows_below + h * users_above
     # sum_l s_l (min(h, s_l) / (n_h s_l))^2, divided twice by n_h so that no square overflows.
-    return Losses(
-        np.asarray(h / kept_rows),
-        np.asarray((rows_below / kept_rows + h * (h / kept_rows) * inverse_sizes) / kept_rows),
-    )
+    squares = rows_below / kept_rows + h * (h / kept_rows) * inverse_sizes
+    return Losses(np.asarray(h / kept_rows), np.asarray(squares / kept_rows))
 
 
 def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:

@@ -284,10 +284,8 @@ class Diagnosis:
         """
         new_relations = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
         self._problems.raise_if_any()
-        if all(
-            new_relation is old_relation
-            for new_relation, old_relation in zip(new_relations, self.relations, strict=True)
-        ):
+        pairs_of_relations = zip(new_relations, self.relations, strict=True)
+        if all(new_relation is old_relation for new_relation, old_relation in pairs_of_relations):
             raise InvalidInput([describe_damage(self.relations[0])])
         return new_relations
 

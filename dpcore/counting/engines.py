@@ -92,12 +92,8 @@ _NAME_PART_PATTERN = re.compile(r'"([^"]+)"|([^."]+)')
 _SECRET_PATTERN = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
 # Other engines would upload the file from this computer.
 _ENGINES_THAT_READ_FILES = ("pyspark", "databricks", "duckdb")
-_READERS_BY_ENDING = {
-    ".parquet": "read_parquet",
-    ".csv": "read_csv",
-    ".json": "read_json",
-    ".jsonl": "read_json",
-}
+_READERS_BY_ENDING = {".parquet": "read_parquet", ".csv": "read_csv"}
+_READERS_BY_ENDING |= dict.fromkeys((".json", ".jsonl"), "read_json")
 
 
 def is_address(text: str) -> bool:

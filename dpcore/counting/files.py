@@ -315,12 +315,10 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
     file_text = describe_file(name)
-    problems_with_location = zip(
-        problems,
-        [f"{file_text}, {problem.location}" if problem.location else file_text for problem in problems],
-        strict=True,
-    )
+    locations = [
+        f"{file_text}, {problem.location}" if problem.location else file_text for problem in problems
+    ]
     return [
         problem if file_text in problem.location else replace(problem, location=location)
-        for problem, location in problems_with_location
+        for problem, location in zip(problems, locations, strict=True)
     ]

@@ -242,11 +242,10 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
     with Problems() as problems:
         refuse_repeated_names(problems, table_columns, selected_columns)
     is_frame = isinstance(data, pd.DataFrame)
-    frame = (
-        select_frame_columns(data, selected_columns)
-        if is_frame
-        else select_arrow_columns(data, selected_columns).to_pandas()
-    )
+    if is_frame:
+        frame = select_frame_columns(data, selected_columns)
+    else:
+        frame = select_arrow_columns(data, selected_columns).to_pandas()
     time_schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
     time_kinds = find_times(time_schema.names, time_schema.types)
     duration_kinds = {column: kind for column, kind in time_kinds.items() if kind == "durations"}

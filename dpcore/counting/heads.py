@@ -260,11 +260,8 @@ def describe_parquet(
     time_kinds = find_times(table.columns, schema.types) | find_times(table.columns, column_types)
     notes = table.notes
     # DuckDB reads these as floating-point numbers.
-    rounded_columns = [
-        arrow_field.name
-        for arrow_field in schema
-        if pa.types.is_decimal256(arrow_field.type) and arrow_field.type.precision > 38
-    ]
+    decimal_fields = [field for field in schema if pa.types.is_decimal256(field.type)]
+    rounded_columns = [field.name for field in decimal_fields if field.type.precision > 38]
     if rounded_columns:
         subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
         notes = (f"{subject_text} may hold more than 38 digits: only the first 15 count.", *notes)

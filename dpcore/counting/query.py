@@ -349,11 +349,8 @@ def code_values(rows: Table, users: Table, tasks: Table | None, order_column: st
     if tasks is not None:
         coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **selected_columns)
         coded_rows = coded_rows.left_join(tasks.rename(number="code"), list_task_columns(rows))
-        selected_columns = {
-            "user": coded_rows["user"],
-            "value": coded_rows["value"],
-            "task": _shrink_codes(coded_rows["number"]),
-        }
+        selected_columns = {name: coded_rows[name] for name in ("user", "value")}
+        selected_columns["task"] = _shrink_codes(coded_rows["number"])
     if order_column:
         selected_columns["order"] = coded_rows[order_column]
     return coded_rows.select(**selected_columns)

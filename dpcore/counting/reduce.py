@@ -127,14 +127,11 @@ class Reduction:
             return self.run_query(build_query(rows))
         assert self.duck is not None
         cells_sql = ", ".join(group_columns or query.list_user_columns(rows))
-        condition_sqls = [
-            write_part_condition(cells_sql, part_number, self.num_passes)
-            for part_number in range(self.num_passes)
-        ]
-        part_columns = [
-            self.run_query(build_query(self.duck.create_view("part", rows, condition_sql)))
-            for condition_sql in condition_sqls
-        ]
+        part_columns: list[Columns] = []
+        for part_number in range(self.num_passes):
+            condition_sql = write_part_condition(cells_sql, part_number, self.num_passes)
+            part = self.duck.create_view("part", rows, condition_sql)
+            part_columns.append(self.run_query(build_query(part)))
         return {name: np.concatenate([columns[name] for columns in part_columns]) for name in part_columns[0]}
 
     def count_users(self, **masks: str) -> Columns:
@@ -192,11 +189,9 @@ class Reduction:
             problems.raise_if_any()
         if self.roles.value is None:
             return counts_by_kind
-        remedy_text = (
-            self.remedy_text
-            if self.is_count_table
-            else "Correct these cells, or choose another value column or none"
-        )
+        remedy_text = "Correct these cells, or choose another value column or none"
+        if self.is_count_table:
+            remedy_text = self.remedy_text
         messages_by_kind = {"blank": "the cell is blank", "not_finite": "not a finite number"}
         messages_by_kind["text"] = "text where a number must stand"
         if self.is_count_table or self.roles.contribution is dataset.Contribution.TOTAL:
@@ -320,15 +315,12 @@ class Reduction:
             if has_point and self.duck.fetch_rows(count_sql)[0][0]:
                 self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS_TEXT}")
         if histogram_columns.get("beyond_ascii", _NO_NUMBERS).any():
-            condition_sqls = [
-                write_part_condition("{}", part_number, self.num_passes)
-                for part_number in range(self.num_passes)
-            ]
-            query_sqls = [
-                count_twins_sql(compile_sql(self.rows), user_columns, text_columns, condition_sql)
-                for condition_sql in condition_sqls
-            ]
-            if num_twins := sum(self.duck.fetch_rows(sql)[0][0] for sql in query_sqls):
+            num_twins, rows_sql = 0, compile_sql(self.rows)
+            for part_number in range(self.num_passes):
+                condition_sql = write_part_condition("{}", part_number, self.num_passes)
+                twins_sql = count_twins_sql(rows_sql, user_columns, text_columns, condition_sql)
+                num_twins += self.duck.fetch_rows(twins_sql)[0][0]
+            if num_twins:
                 noun_forms = "user looks like another one", "users look like others"
                 users_text = wording.counted(num_twins, *noun_forms)
                 self.notes.append(f"{users_text} but for spaces or Unicode forms: {_TWO_WAYS_TEXT}")

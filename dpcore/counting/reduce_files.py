@@ -144,10 +144,9 @@ class FileReduction(FileAttempts):
             note_copies(None, self.notes)
             return
         view_columns = [f"c{index}" for index in range(len(self.columns))]
-        cells_sql = ", ".join(
-            f"{make_comparable_sql(column, self._types_by_column[column])} AS {column}"
-            for column in view_columns
-        )
+        types_by_column = self._types_by_column
+        cell_sqls = {column: make_comparable_sql(column, types_by_column[column]) for column in view_columns}
+        cells_sql = ", ".join(f"{sql} AS {column}" for column, sql in cell_sqls.items())
         condition_sql = self._write_counted_condition(view_columns, roles)
         rows_sql = f"SELECT {cells_sql} FROM source WHERE {condition_sql}"
         num_copies = 0
@@ -172,10 +171,10 @@ class FileReduction(FileAttempts):
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        condition_sqls = [
-            f"{make_comparable_sql(column, self._types_by_column[column])} IS NOT NULL"
-            for column in roles.privacy_unit
+        cell_sqls = [
+            make_comparable_sql(column, self._types_by_column[column]) for column in roles.privacy_unit
         ]
+        condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
         return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
 
@@ -218,10 +217,8 @@ class FileReduction(FileAttempts):
         odd_sql = " OR ".join(filter(None, odd_conditions))
         blanks_sql = " OR ".join(f"contains({column}, ' ')" for column in text_columns)
         histogram_columns = reduction.count_users(odd=odd_sql, blanks=blanks_sql)
-        has_odd, has_blanks = (
-            bool(np.nansum(np.asarray(histogram_columns[mark_name], np.float64)))
-            for mark_name in ("odd", "blanks")
-        )
+        mark_arrays = [np.asarray(histogram_columns[name], np.float64) for name in ("odd", "blanks")]
+        has_odd, has_blanks = (bool(np.nansum(marks)) for marks in mark_arrays)
         if has_odd:
             self._steps.num_steps += 1
             return None
@@ -245,10 +242,8 @@ class FileReduction(FileAttempts):
         name_sqls = [f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns]
         condition_sql = " AND ".join(name_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
-            message, location = (
-                HEADER_AGAIN_MESSAGE + and_more(num_headers - 1),
-                self._find_rows_where(condition_sql, 1)[0][0],
-            )
+            message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
+            location = self._find_rows_where(condition_sql, 1)[0][0]
             raise refuse(message, location, REMOVE_HEADER_REMEDY)
 
     def _select_events(
@@ -264,11 +259,9 @@ class FileReduction(FileAttempts):
         if view_column is None:
             return None
         number_expression = table[f"n{view_column}"]
-        return (
-            query.replace_infinite(number_expression, has_nan=True)
-            if self._number_sqls[view_column] == view_column
-            else number_expression
-        )
+        if self._number_sqls[view_column] == view_column:
+            return query.replace_infinite(number_expression, has_nan=True)
+        return number_expression
 
     def _build_reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None, message_roles: Roles | None = None

@@ -44,11 +44,8 @@ _QUOTED_PATTERN = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 def describe_lines(message: str, lines: Sequence[int], num_lines: int) -> str:
     """Return the message with the further lines to which it applies, and the number of all."""
-    also_text = (
-        f"; also line {', '.join(f'{line_number:,}' for line_number in lines[1:MAX_PLACES])}"
-        if len(lines) > 1
-        else ""
-    )
+    further_text = ", ".join(f"{line_number:,}" for line_number in lines[1:MAX_PLACES])
+    also_text = f"; also line {further_text}" if further_text else ""
     return f"{message}{also_text}" + (f"; {num_lines:,} lines in all" if num_lines > MAX_PLACES else "")
 
 

@@ -443,11 +443,8 @@ def read_names(content: bytes) -> dict[str, str]:
         rows_of_fields = []
         with suppress(csv.Error):
             rows_of_fields = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best_delimiter))
-    ids_with_names = [
-        (item_fields[0].strip(), item_fields[1].strip()[:LONGEST_TASK_NAME])
-        for item_fields in rows_of_fields
-        if len(item_fields) > 1
-    ]
+    full_rows = [fields for fields in rows_of_fields if len(fields) > 1]
+    ids_with_names = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in full_rows]
     names_by_id = {item_id: name for item_id, name in ids_with_names if name}
     if len(names_by_id) < len(lines) / 2 or not names_by_id:
         remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
@@ -470,7 +467,5 @@ def choose_names(
         item_noun: Word before a number.
     """
     default_names = [f"{item_noun} {index}" for index in range(len(ids))] if is_private else ids
-    return tuple(
-        (names_by_id or {}).get(item_id, default_name)
-        for item_id, default_name in zip(ids, default_names, strict=True)
-    )
+    public_names, defaults = names_by_id or {}, zip(ids, default_names, strict=True)
+    return tuple(public_names.get(item_id, default_name) for item_id, default_name in defaults)

@@ -112,10 +112,8 @@ def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation
     num_skipped = comment_flags.index(False) if False in comment_flags else 0
     header_bytes = byte_lines[num_skipped].rstrip(b"\r")
     delimiter_byte = max((b",", b";", b"\t", b"|"), key=header_bytes.count)
-    head = read_table(
-        header_bytes + b"\n" + delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1)) + b"\n",
-        name,
-    )
+    dummy_row = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
+    head = read_table(header_bytes + b"\n" + dummy_row + b"\n", name)
     head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=start.packing),))
     text_options = start.packing, head.encoding, head.delimiter, num_skipped
     return Relation(path, name, FileKind.TEXT, head.columns, *text_options), head
@@ -186,10 +184,9 @@ class _AmountsReduction(FileReduction):
         if size_columns["size"].size:
             histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
         num_without_user = self._num_rows - histogram.num_rows
+        num_without_number = self._num_cells_without_number
         user_amounts = UserAmounts(
-            histogram,
-            num_rows_without_user=num_without_user,
-            num_cells_without_number=self._num_cells_without_number,
+            histogram, num_rows_without_user=num_without_user, num_cells_without_number=num_without_number
         )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:

@@ -126,10 +126,8 @@ def _read_first_sheet(
     ]
     if not sheets_with_parts:
         return "", []
-    sheet, part_name = next(
-        (sheet_with_part for sheet_with_part in sheets_with_parts if sheet_with_part[0].state == "visible"),
-        sheets_with_parts[0],
-    )
+    visible_sheets = [each for each in sheets_with_parts if each[0].state == "visible"]
+    sheet, part_name = (visible_sheets or sheets_with_parts)[0]
     shared_texts: list[str] = []
     if (shared_part := reader.package.find(SHARED_STRINGS)) is not None:
         with archive.open(shared_part.PartName[1:]) as stream:
@@ -139,11 +137,8 @@ def _read_first_sheet(
         for row_number, row_values in sheet_reader.read_rows(stream):
             rows.add(row_number, row_values)
     is_first = sheet is sheets_with_parts[0][0]
-    notes = (
-        [f"The first visible one of {len(sheets_with_parts)} sheets was read."]
-        if len(sheets_with_parts) > 1
-        else []
-    )
+    num_sheets = len(sheets_with_parts)
+    notes = [f"The first visible one of {num_sheets} sheets was read."] if num_sheets > 1 else []
     if num_merged := sheet_reader.num_merged_ranges:
         ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
@@ -191,11 +186,8 @@ class _SheetRows:
         if self._max_width * len(self.row_numbers) > MAX_SHEET_CELLS:
             raise build_cell_limit_error(MAX_SHEET_CELLS, row_number)
         if self._num_characters > MAX_SHEET_CHARACTERS:
-            raise refuse(
-                f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters",
-                f"row {row_number:,}",
-                _LONG_TEXT_REMEDY,
-            )
+            message = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
+            raise refuse(message, f"row {row_number:,}", _LONG_TEXT_REMEDY)
         has_many_characters = self._num_unpacked_characters > MAX_UNPACKED_CHARACTERS
         if has_many_characters or self._num_unpacked_cells > MAX_UNPACKED_CELLS:
             self._pack()
@@ -238,10 +230,8 @@ def _refuse_zip_bombs(path: File) -> None:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
     if num_unpacked_bytes > MAX_WORKBOOK_BYTES:
-        raise refuse(
-            f"it unpacks to {num_unpacked_bytes:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read",
-            remedy=SAVE_AS_CSV,
-        )
+        limit_text = f"at most {MAX_WORKBOOK_BYTES:,} are read"
+        raise refuse(f"it unpacks to {num_unpacked_bytes:,} bytes; {limit_text}", remedy=SAVE_AS_CSV)
     if num_other_bytes > MAX_OTHER_BYTES:
         message = f"{num_other_bytes:,} bytes are beside the sheets, more than can be read"
         raise refuse(message, remedy=SAVE_AS_CSV)

@@ -154,11 +154,8 @@ def check_header_row(
     has_header_word = any(is_header_word(name) for name in names)
     if header_mask.any() and len(names) > 1:
         header_rows = np.flatnonzero(header_mask)
-        problems.add(
-            HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1),
-            f"line {row_lines[header_rows[0]]:,}",
-            REMOVE_HEADER_REMEDY,
-        )
+        message = HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1)
+        problems.add(message, f"line {row_lines[header_rows[0]]:,}", REMOVE_HEADER_REMEDY)
         return
     if has_header_word:
         return

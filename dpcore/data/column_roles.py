@@ -106,22 +106,13 @@ class Roles:
         unit_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(self.contribution)
         columns_by_role = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
         if self.kind is TableKind.EVENTS:
-            columns_by_role |= {
-                f"user (column {column_number})": column
-                for column_number, column in enumerate(self.further_user, 2)
-            }
-            columns_by_role |= {
-                f"task (column {column_number})": column
-                for column_number, column in enumerate(self.groups[1:], 2)
-            }
+            columns_by_role |= {f"user (column {n})": column for n, column in enumerate(self.further_user, 2)}
+            columns_by_role |= {f"task (column {n})": column for n, column in enumerate(self.groups[1:], 2)}
             optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
-        return {
-            role: column
-            for role, column in columns_by_role.items()
-            if column is not None or role not in optional_roles
-        }
+        columns = columns_by_role.items()
+        return {role: column for role, column in columns if column is not None or role not in optional_roles}
 
 
 _USER_WORDS = (  # by decreasing certainty
@@ -198,16 +189,9 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     if len(columns) < 2:
         return None
     people_columns = [column for column in columns if _counts_people(column)]
-    size_columns = [
-        column
-        for column in columns
-        if column not in people_columns and set(split_name(column)) & (_SIZE_WORDS | _COUNT_WORDS)
-    ]
-    task_columns = [
-        column
-        for column in columns
-        if column not in people_columns and set(split_name(column)) & _TASK_PLURALS
-    ]
+    other_columns = [column for column in columns if column not in people_columns]
+    size_columns = [name for name in other_columns if set(split_name(name)) & (_SIZE_WORDS | _COUNT_WORDS)]
+    task_columns = [name for name in other_columns if set(split_name(name)) & _TASK_PLURALS]
     size_column, users_column = columns[:2]
     if people_columns and (size_columns or task_columns):
         # How many tasks have so many users: the tasks are what is counted.
@@ -259,11 +243,8 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     user_column = next(iter(list_other_user_columns(columns, ())), None)
     if user_column is None:
         user_candidates = [column for column in columns if not _names_values_or_tasks(column)] or columns
-        text_columns = [
-            column
-            for column in user_candidates
-            if not _has_only_numbers(table, column) and not _is_distinct(table, column)
-        ]
+        text_columns = [column for column in user_candidates if not _has_only_numbers(table, column)]
+        text_columns = [column for column in text_columns if not _is_distinct(table, column)]
         user_column = (text_columns or user_candidates)[0]
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_only_numbers, table))
@@ -351,11 +332,8 @@ def _is_distinct(table: Table, column: str) -> bool:
 def explain_roles(roles: Roles) -> str:
     """Describe the kind of table and the roles of its columns in a sentence."""
     columns_by_role = {role: shorten(column or "?") for role, column in roles.columns.items()}
-    columns_by_role = (
-        {"contribution": roles.contribution.value, **columns_by_role}
-        if roles.kind is TableKind.EVENTS
-        else columns_by_role
-    )
+    if roles.kind is TableKind.EVENTS:
+        columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
     phrases = [f"{role} = {column}" for role, column in columns_by_role.items()]
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 

@@ -119,11 +119,8 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 def is_numeric(table: Table, column: str) -> bool:
     """Return True if a column has numbers, and every other cell is missing."""
     column_numbers = read_numbers(table, column)
-    return (
-        column_numbers.marks.problem is None
-        and not column_numbers.is_text.any()
-        and bool(np.isfinite(column_numbers.values).any())
-    )
+    is_read = column_numbers.marks.problem is None and not column_numbers.is_text.any()
+    return is_read and bool(np.isfinite(column_numbers.values).any())
 
 
 def guess_design(table: Table, allows_words: bool = False) -> Design:
@@ -140,17 +137,11 @@ def guess_design(table: Table, allows_words: bool = False) -> Design:
     label_column = (numeric_columns or other_columns or [user_column])[-1]
     if roles.value in other_columns:
         label_column = roles.value
-    label_columns = [
-        column
-        for column in (other_columns if allows_words else numeric_columns)
-        if column.strip().casefold() in LABEL_NAMES
-    ]
+    possible_labels = other_columns if allows_words else numeric_columns
+    label_columns = [column for column in possible_labels if column.strip().casefold() in LABEL_NAMES]
     label_column = label_columns[0] if label_columns else label_column
-    return Design(
-        label_column or user_column,
-        user_column,
-        guess_features(table, [column for column in other_columns if column != label_column]),
-    )
+    feature_columns = [column for column in other_columns if column != label_column]
+    return Design(label_column or user_column, user_column, guess_features(table, feature_columns))
 
 
 def guess_features(
@@ -314,19 +305,13 @@ def _check_roles(table: Table, design: Design) -> None:
 
 def _find_complete_rows(reading: _Reading) -> IntArray:
     """Return the indices of the rows without missing cells, and add a note on the others by column."""
-    masks_by_column = {
-        column: missing_mask
-        for column, missing_mask in reading.is_missing_by_column.items()
-        if missing_mask.any()
-    }
+    masks_by_column = {name: mask for name, mask in reading.is_missing_by_column.items() if mask.any()}
     no_rows_mask = np.zeros(len(reading.table.frame), dtype=bool)
     left_out_mask = np.any([no_rows_mask, *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
-        line_texts = [
-            f"{shorten(column)}: {reading.describe_lines(missing_mask)}"
-            for column, missing_mask in list(masks_by_column.items())[:10]
-        ]
+        first_masks = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
         num_left_out, lines_text = int(left_out_mask.sum()), "; ".join(line_texts)
         noun_forms = "row with a missing value was", "rows with missing values were"
         rows_text = wording.counted(num_left_out, *noun_forms)

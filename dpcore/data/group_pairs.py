@@ -247,10 +247,8 @@ def _check_agreement(
 ) -> None:
     """Add problems if the three lists cannot describe the same data."""
     columns_by_list = {"users": users, "pairs": pairs, "groups": groups}
-    total_rows = {
-        heading: _compute_product(columns["rows"], columns[heading])
-        for heading, columns in columns_by_list.items()
-    }
+    lists = columns_by_list.items()
+    total_rows = {key: _compute_product(columns["rows"], columns[key]) for key, columns in lists}
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
     num_pairs = sum(pairs["pairs"].tolist())
     pairs_by_width: Counter[int] = Counter()

@@ -457,11 +457,8 @@ def simulate_drugs(
     row_users = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, max_size))
     effect_levels = rng.choice(5, row_users.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
     harm_levels = rng.choice(5, row_users.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
-    labels = np.clip(
-        np.rint(1.6 * effect_levels + 0.8 * harm_levels + 1.4 * rng.standard_normal(row_users.size)),
-        1.0,
-        10.0,
-    )
+    label_noise = 1.4 * rng.standard_normal(row_users.size)
+    labels = np.clip(np.rint(1.6 * effect_levels + 0.8 * harm_levels + label_noise), 1.0, 10.0)
     level_arrays = effect_levels, harm_levels
     features = np.column_stack([levels == level for levels in level_arrays for level in range(1, 5)])
     return RegressionRows(features.astype(np.float64), labels, row_users)

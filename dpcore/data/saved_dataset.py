@@ -90,11 +90,8 @@ def _count_bytes(facet: Any) -> int:
 def _is_readable(facet: Any) -> bool:
     """Return True if the file's codes and names can be read back."""
     field_values = [getattr(facet, f.name) for f in fields(facet)]
-    names = [
-        name
-        for field_value in field_values
-        for name in (field_value if isinstance(field_value, tuple) else [field_value])
-    ]
+    value_tuples = [value if isinstance(value, tuple) else (value,) for value in field_values]
+    names = [name for values in value_tuples for name in values]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES

@@ -128,11 +128,10 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    ENTRY.show(
-        "A file that *Save session* has made",
-        "It replaces the data and settings in use. What was released of any data stays on the account.",
-        _open_file,
+    session_help = (
+        "It replaces the data and settings in use. What was released of any data stays on the account."
     )
+    ENTRY.show("A file that *Save session* has made", session_help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
@@ -182,11 +181,8 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
     for facet, column in columns_by_facet.items():
-        questions = [
-            question
-            for question in catalogue.PAGES
-            if facet in question.answers_from and question.name not in offered_names
-        ]
+        new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
+        questions = [question for question in new_questions if facet in question.answers_from]
         offered_names |= {question.name for question in questions}
         offers += [(column, questions)] if questions else []
     return offers
