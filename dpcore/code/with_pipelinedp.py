@@ -81,8 +81,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        weights_text = "no weights per row and coefficient; plain Python has them, with OpenDP's noise"
-        return [f"PipelineDP has {weights_text}."]
+        refusal_text = "no weights per row and coefficient; plain Python has them, with OpenDP's noise"
+        return [f"PipelineDP has {refusal_text}."]
     if choice.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "

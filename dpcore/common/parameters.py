@@ -323,10 +323,10 @@ def _field_docstrings(parameters_type: Any) -> dict[str, str]:
         classes = [node for node in module_tree.body if isinstance(node, ast.ClassDef)]
         (class_body,) = (node.body for node in classes if node.name == base.__name__)
         docstrings |= {
-            statement.target.id: " ".join(str(next_statement.value.value).split())
-            for statement, next_statement in itertools.pairwise(class_body)
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-            if isinstance(next_statement, ast.Expr) and isinstance(next_statement.value, ast.Constant)
+            field_node.target.id: " ".join(str(next_node.value.value).split())
+            for field_node, next_node in itertools.pairwise(class_body)
+            if isinstance(field_node, ast.AnnAssign) and isinstance(field_node.target, ast.Name)
+            if isinstance(next_node, ast.Expr) and isinstance(next_node.value, ast.Constant)
         }
     return docstrings
 

@@ -278,8 +278,8 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
             f"{former_name} of {call_name} is now called {name}; the former name will go with the next version"
         )
         current_settings[name] = current_settings.pop(former_name)
-    for name, hint in list_field_types(parameters_type).items():
-        options_type, entered_value = find_options_type(hint), current_settings.get(name)
+    for name, type_hint in list_field_types(parameters_type).items():
+        options_type, entered_value = find_options_type(type_hint), current_settings.get(name)
         if (
             options_type is not None
             and isinstance(entered_value, str)

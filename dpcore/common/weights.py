@@ -129,8 +129,8 @@ class EffectiveSizes:
 
     def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Sum over the users at or below, and above, each bound in effective rows."""
-        indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
-        return SumsAtBounds(*(sums[indices] for sums in self._sums))
+        size_indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
+        return SumsAtBounds(*(sums[size_indices] for sums in self._sums))
 
     def pieces_at_sizes(self) -> SumsAtBounds:
         """Return `pieces` at every effective size."""

@@ -87,8 +87,8 @@ def count_pairs(
         if cells_by_column[role_columns[0]].size > MAX_PAIRS:
             num_pairs = cells_by_column[role_columns[0]].size
             problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
-    cells_of_codes = [cells_by_column[name] for name in role_columns[:2]]
-    user_codes, group_codes = (np.unique(cells, return_inverse=True)[1] for cells in cells_of_codes)
+    code_cells = [cells_by_column[name] for name in role_columns[:2]]
+    user_codes, group_codes = (np.unique(cells, return_inverse=True)[1] for cells in code_cells)
     pair_order = np.lexsort((group_codes, user_codes))
     user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]
     pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])

@@ -457,10 +457,10 @@ def count_twins_sql(
         look_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
         is_odd_sql = _is_beyond_ascii_sql(column)
         looks_by_column[column] = f"CASE WHEN {is_odd_sql} THEN {look_sql} ELSE {column} END"
-    look_columns = ", ".join(f"{sql} AS seen_{column}" for column, sql in looks_by_column.items())
-    look_names = ", ".join(f"seen_{column}" for column in user_columns)
+    look_columns_sql = ", ".join(f"{sql} AS seen_{column}" for column, sql in looks_by_column.items())
+    look_names_sql = ", ".join(f"seen_{column}" for column in user_columns)
     named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"
-    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns} {named_sql}"
-    part_sql = f"FROM ({users_sql}) WHERE {condition_sql.format(look_names)}"
-    groups_sql = f"SELECT count(*) AS n {part_sql} GROUP BY {look_names}"
+    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns_sql} {named_sql}"
+    part_sql = f"FROM ({users_sql}) WHERE {condition_sql.format(look_names_sql)}"
+    groups_sql = f"SELECT count(*) AS n {part_sql} GROUP BY {look_names_sql}"
     return f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})"

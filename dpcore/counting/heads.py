@@ -224,8 +224,10 @@ def describe_parquet(
     try:
         with path.open("rb") as stream, pq.ParquetFile(stream) as parquet_file:
             schema, num_rows = parquet_file.schema_arrow, parquet_file.metadata.num_rows
-            metadata = parquet_file.metadata
-            row_groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+            parquet_metadata = parquet_file.metadata
+            row_groups = [
+                parquet_metadata.row_group(index) for index in range(parquet_metadata.num_row_groups)
+            ]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise damaged_error from None
     parquet_columns = tuple(map(str, schema.names))

@@ -145,10 +145,10 @@ class Reduction:
 
         def build_histogram(rows: Table) -> Table:
             """Build the histogram's expression over these rows, in DuckDB with the marks of users."""
-            users = query.count_per_user(rows, self.roles.contribution)
+            users_table = query.count_per_user(rows, self.roles.contribution)
             if self.duck is not None:
-                users = self.duck.create_view("users_", users, further_columns=mark_sqls)
-            return query.count_users_by_size(users, self.roles.contribution)
+                users_table = self.duck.create_view("users_", users_table, further_columns=mark_sqls)
+            return query.count_users_by_size(users_table, self.roles.contribution)
 
         return self._run_in_parts(build_histogram, self.rows)
 
@@ -183,7 +183,7 @@ class Reduction:
         """Add problems for cells of the value that cannot be counted; return the number of cells of each kind."""
         odd_cells = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
         survey_columns = convert_to_floats(self.run_query(odd_cells))
-        counts_by_kind = {kind: int(counts[0]) for kind, counts in survey_columns.items()}
+        counts_by_kind = {kind: int(count_values[0]) for kind, count_values in survey_columns.items()}
         if counts_by_kind["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")
             problems.raise_if_any()

@@ -218,7 +218,7 @@ class FileReduction(FileAttempts):
         blanks_sql = " OR ".join(f"contains({column}, ' ')" for column in text_columns)
         histogram_columns = reduction.count_users(odd=odd_sql, blanks=blanks_sql)
         mark_arrays = [np.asarray(histogram_columns[name], np.float64) for name in ("odd", "blanks")]
-        has_odd, has_blanks = (bool(np.nansum(marks)) for marks in mark_arrays)
+        has_odd, has_blanks = (bool(np.nansum(mark_values)) for mark_values in mark_arrays)
         if has_odd:
             self._steps.num_steps += 1
             return None

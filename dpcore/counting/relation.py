@@ -171,8 +171,8 @@ def _write_rows_sql(
     condition_sql = ""
     if relation.is_text and missing_users is MissingUsers.ONE_USER and len(relation.columns) > 1:
         # A blank line names no user, but it is not a row either.
-        columns_range = range(len(relation.columns))
-        cell_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in columns_range]
+        column_indices = range(len(relation.columns))
+        cell_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in column_indices]
         filled_sql = " OR ".join(cell_sqls)
         condition_sql = f" WHERE {filled_sql}"
     return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"

@@ -150,7 +150,7 @@ class Table:
 
     def describe_row(self, row: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
-        names = [name for first, name in self.files if first <= row]
+        names = [name for first_row, name in self.files if first_row <= row]
         return f"{self.word} {self.line(row):,}" + (f" of {shorten(names[-1])}" if names else "")
 
 
