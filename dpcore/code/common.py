@@ -74,9 +74,8 @@ def quote_sql_name(name: str) -> str:
         elif character.isprintable():
             escaped_characters.append(character)
         else:
-            escaped_characters.append(
-                f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
-            )
+            code = ord(character)
+            escaped_characters.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
     return "`" + "".join(escaped_characters) + "`"
 
 
@@ -124,9 +123,8 @@ def write_head(
     comment_lines = write_comment(title_sentence, comment_mark)
     comment_lines += write_comment(describe_bound_source(choice), comment_mark)
     covered_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
-    comment_lines += write_comment(
-        f"Privacy unit: {list_in_sentence(choice.privacy_unit)}. {covered_sentence}", comment_mark
-    )
+    unit_text = list_in_sentence(choice.privacy_unit)
+    comment_lines += write_comment(f"Privacy unit: {unit_text}. {covered_sentence}", comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
@@ -138,9 +136,8 @@ def write_head(
         for sentence in _list_file_sentences(choice):
             comment_lines += write_comment(sentence, comment_mark)
     if choice.row_is:
-        comment_lines += write_comment(
-            f"A row is here {choice.row_is}: bring the table into that form first.", comment_mark
-        )
+        row_sentence = f"A row is here {choice.row_is}: bring the table into that form first."
+        comment_lines += write_comment(row_sentence, comment_mark)
     if differences:
         comment_lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
     return comment_lines
@@ -313,9 +310,8 @@ def describe_noisy_ratio(choice: Choice) -> str:
     if not has_noisy_rows(choice):
         return ""
     sentence = AT_LEAST_ONE
-    return (
-        sentence.replace("outside the range", "that no users can have") if choice.clamps_users else sentence
-    )
+    has_limits = choice.clamps_users
+    return sentence.replace("outside the range", "that no users can have") if has_limits else sentence
 
 
 SPLIT_MEANS = (

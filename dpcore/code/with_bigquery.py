@@ -79,9 +79,8 @@ def list_differences(choice: Choice) -> list[str]:
         )
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
-    differences.append(
-        "BigQuery also leaves out groups with few users, which costs part of the budget: more noise than here."
-    )
+    cost_text = "which costs part of the budget: more noise than here"
+    differences.append(f"BigQuery also leaves out groups with few users, {cost_text}.")
     return differences
 
 

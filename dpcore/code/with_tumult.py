@@ -27,9 +27,8 @@ def write(choice: Choice) -> Code:
     body_text = ""
     if choice.is_in_every_library:
         body_text = common.render_program("with_tumult.py", choice, **template_values)
-    return common.assemble(
-        choice, LIBRARY, RELATION, _list_differences(choice), body_text, common.add_readers(NEEDS, choice)
-    )
+    differences, requirements_text = _list_differences(choice), common.add_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, RELATION, differences, body_text, requirements_text)
 
 
 def _list_differences(choice: Choice) -> list[str]:

@@ -102,9 +102,8 @@ def _select(split: Split, indices: np.ndarray | slice) -> Split:
 
 def _concatenate(first_split: Split, second_split: Split) -> Split:
     """Return the parts of an objective at the points of two splits."""
-    return Split(
-        *(np.concatenate(both_values, axis=-1) for both_values in zip(first_split, second_split, strict=True))
-    )
+    value_pairs = zip(first_split, second_split, strict=True)
+    return Split(*(np.concatenate(both_values, axis=-1) for both_values in value_pairs))
 
 
 def minimise(

@@ -70,11 +70,8 @@ class Certificate:
             return f"Not proved: no finite lower bound ({self.argument})."
         approximation_text = f" In this error {self.approximation}." if self.approximation else ""
         if relative_gap <= 1e-12:
-            is_approximate = bool(approximation_text)
-            claim_text = (
-                "Best by an approximate error" if is_approximate else "Proved best to within rounding"
-            )
-            return f"{claim_text}: {self.argument}.{approximation_text}"
+            claim = "Best by an approximate error" if approximation_text else "Proved best to within rounding"
+            return f"{claim}: {self.argument}.{approximation_text}"
         visible_gap = max(relative_gap, 0.0)
         exponent = math.floor(math.log10(visible_gap))
         rounded_mantissa = math.ceil(visible_gap / 10.0**exponent * 10.0) / 10.0

@@ -199,15 +199,13 @@ class Problems:
 
     def between(self, low: float, high: float, **arguments: object) -> bool:
         """Require finite numbers in [low, high]. Return True if all were."""
-        return self._check_each(
-            arguments, lambda number: low <= number <= high, "lie between {} and {}", low, high
-        )
+        requirement = "lie between {} and {}"
+        return self._check_each(arguments, lambda number: low <= number <= high, requirement, low, high)
 
     def inside(self, low: float, high: float, **arguments: object) -> bool:
         """Require numbers strictly between low and high. Return True if all were."""
-        return self._check_each(
-            arguments, lambda number: low < number < high, "lie strictly between {} and {}", low, high
-        )
+        requirement = "lie strictly between {} and {}"
+        return self._check_each(arguments, lambda number: low < number < high, requirement, low, high)
 
     def ascending(self, **arguments: object) -> bool:
         """Require two finite numbers, the first below the second. Return True if they were."""

@@ -273,9 +273,8 @@ def start_gaussian_steps(
         problems.inside(0.0, 1.0, delta=delta)
     total_squared_sensitivity = int(squared_sensitivity)
     scale = find_gaussian_scale(total_squared_sensitivity, epsilon, delta)
-    proven_epsilon, proven_delta = _fix_delta(_make_gaussian(1, scale), delta).map(
-        _round_root_up(total_squared_sensitivity)
-    )
+    approximate_measurement = _fix_delta(_make_gaussian(1, scale), delta)
+    proven_epsilon, proven_delta = approximate_measurement.map(_round_root_up(total_squared_sensitivity))
     _require_proof(proven_epsilon <= epsilon and proven_delta <= delta, epsilon, scale)
     if charge is not None:
         charge(float(proven_epsilon), float(proven_delta))

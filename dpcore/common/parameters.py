@@ -369,8 +369,9 @@ class Parameters:
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
         defaults_by_name = {f.name: f.default for f in fields(self) if f.name in names}
+        defaults = defaults_by_name.items()
         changed_values: dict[str, Any] = {
-            name: default for name, default in defaults_by_name.items() if getattr(self, name) != default
+            name: value for name, value in defaults if getattr(self, name) != value
         }
         return replace(self, **changed_values) if changed_values else self
 

@@ -87,9 +87,8 @@ class DrawnNoise:
 
     def expected_absolute(self, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute E|a + noise| at shifts a >= 0; with discrete noise a is a whole number."""
-        a, scales = np.broadcast_arrays(
-            np.asarray(shift, dtype=np.float64), self.unit_scale * np.asarray(sensitivity, dtype=np.float64)
-        )
+        a = np.asarray(shift, dtype=np.float64)
+        a, scales = np.broadcast_arrays(a, self.unit_scale * np.asarray(sensitivity, dtype=np.float64))
         if not self.is_discrete:
             return noise_error.expected_absolute(self.kind, a, scales)
         if self.kind is NoiseKind.LAPLACE:

@@ -117,9 +117,8 @@ def read_good_fields(
         remaining_values, group_size = dict(read_values), 1
         while group_size <= min(3, len(remaining_values)):
             for tried_names in itertools.combinations(remaining_values, group_size):
-                larger_parameters, _ = _try_build(
-                    parameters_type, accepted_values | {name: remaining_values[name] for name in tried_names}
-                )
+                tried_values = {name: remaining_values[name] for name in tried_names}
+                larger_parameters, _ = _try_build(parameters_type, accepted_values | tried_values)
                 if larger_parameters is not None:
                     # Then single ones again: what did not hold before may hold now.
                     parameters, group_size = larger_parameters, 0
@@ -188,9 +187,8 @@ def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P
         **overrides: Fields of the new object that differ.
     """
     field_names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
-    return parameters_type(
-        **{name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}, **overrides
-    )
+    own_values = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
+    return parameters_type(**own_values, **overrides)
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:

@@ -149,9 +149,8 @@ def refuse_to_overwrite(source_paths: list[str], option_name: str, output_path: 
     """Raise InvalidInput, which names this option, if its output file is one of the files to read; None passes."""
     for source_path in filter(os.path.exists, source_paths):
         if output_path is not None and os.path.exists(output_path) and output_path.samefile(source_path):
-            raise refuse(
-                f"{option_name} names {shorten(str(output_path))}, which is to be read", remedy="Name another"
-            )
+            message = f"{option_name} names {shorten(str(output_path))}, which is to be read"
+            raise refuse(message, remedy="Name another")
 
 
 def _parse_bytes(size_text: str) -> int:

@@ -77,9 +77,8 @@ def count_pairs(
             if name != roles.value:
                 minimum = 1 if name == roles.count else 0
                 requirement_text = f"a whole number of at least {minimum}"
-                valid_cell_mask &= (cells_by_column[name] >= minimum) & (
-                    cells_by_column[name] == np.rint(cells_by_column[name])
-                )
+                column_cells = cells_by_column[name]
+                valid_cell_mask &= (column_cells >= minimum) & (column_cells == np.rint(column_cells))
             if num_bad := int((~valid_cell_mask).sum()):
                 location = f"column {column_names.shorten(name)}, row {int(np.argmin(valid_cell_mask)) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
@@ -350,9 +349,8 @@ def count(
         counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
         marks_by_column = tuple(file_reduction.decimal_marks.items())
         table_layout = TableLayout(tuple(file_layouts), marks_by_column, counts_missing_as_one)
-    dataset = build_counted_dataset(
-        facets, source.name, f"File {source.name}.", roles, provenance, notes, table_layout
-    )
+    source_text = f"File {source.name}."
+    dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     return CountResult.build(start, dataset)
 
 

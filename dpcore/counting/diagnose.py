@@ -375,9 +375,8 @@ def recode_file(
                 raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
             if separator:
                 if '"' in text:
-                    raise refuse(
-                        "its fields cannot be quoted", location, "Save it with commas between fields"
-                    )
+                    remedy = "Save it with commas between fields"
+                    raise refuse("its fields cannot be quoted", location, remedy)
                 *lines, remainder = (remainder + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
                 text += mark_fields(remainder, separator) if not block else ""

@@ -410,9 +410,8 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
         is_text_sql = f"({user_column} < '0' OR {user_column} > '9')"
         is_placeholder_sql = f"{is_text_sql} AND {user_column} IN ({names_sql})"
         checks_by_name["placeholders"] = f"CASE WHEN {is_placeholder_sql} THEN size ELSE 0 END"
-        checks_by_name["with_point"] = write_flag_sql(
-            f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
-        )
+        point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
+        checks_by_name["with_point"] = write_flag_sql(point_sql)
     if text_columns:
         checks_by_name["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
         nul_sqls = [f"contains({column}, chr(0))" for column in text_columns]

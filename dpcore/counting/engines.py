@@ -107,9 +107,8 @@ def _is_known(scheme: str) -> bool:
     from importlib.metadata import entry_points
 
     engine_key = _KEYS_BY_ALIAS.get(scheme, scheme)
-    return engine_key in ENGINES or any(
-        entry_point.name == engine_key for entry_point in entry_points(group="ibis.backends")
-    )
+    entry_names = (entry_point.name for entry_point in entry_points(group="ibis.backends"))
+    return engine_key in ENGINES or engine_key in entry_names
 
 
 def connect(address: str) -> Any:

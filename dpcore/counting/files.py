@@ -111,9 +111,8 @@ class Source:
             for file_layout in self.head.layouts
         )
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
-        new_relations = [
-            replace(relation, columns=new_names, table=relation.table and head) for relation in self.relations
-        ]
+        relations = self.relations
+        new_relations = [replace(each, columns=new_names, table=each.table and head) for each in relations]
         return replace(self, head=head, relations=tuple(new_relations))
 
     def close(self) -> None:
@@ -146,9 +145,8 @@ def is_table(data: Any) -> bool:
     """Return True if the data are a table in memory."""
     # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
     # so only the existence of attributes is checked.
-    has_table_attributes = any(
-        hasattr(data, attribute_name) for attribute_name in ("collect_schema", "columns", "column_names")
-    )
+    attribute_names = "collect_schema", "columns", "column_names"
+    has_table_attributes = any(hasattr(data, name) for name in attribute_names)
     return has_table_attributes and not isinstance(data, type)
 
 

@@ -277,9 +277,8 @@ def check_text(content: bytes) -> None:
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
         raise refuse(message, remedy="Reduce it to counts per user")
-    format_name = next(
-        (name for magic_bytes, name in _FORMAT_NAMES_BY_MAGIC.items() if content.startswith(magic_bytes)), ""
-    )
+    formats = _FORMAT_NAMES_BY_MAGIC.items()
+    format_name = next((name for magic_bytes, name in formats if content.startswith(magic_bytes)), "")
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if format_name:
@@ -334,9 +333,8 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
     beginning = text[:65536]
     lines = beginning.split("\n")
     header_line = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - {
-        ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_line
-    }
+    delimiter_codes = {ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_line}
+    control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - delimiter_codes
     num_controls = sum(beginning.count(chr(control_code)) for control_code in control_codes)
     if num_controls > 0.01 * len(beginning) and num_controls > 1:
         raise refuse("the file holds binary data, not a table in text form", remedy=SAVE_AS_CSV)

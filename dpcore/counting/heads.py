@@ -225,9 +225,8 @@ def describe_parquet(
         with path.open("rb") as stream, pq.ParquetFile(stream) as parquet_file:
             schema, num_rows = parquet_file.schema_arrow, parquet_file.metadata.num_rows
             parquet_metadata = parquet_file.metadata
-            row_groups = [
-                parquet_metadata.row_group(index) for index in range(parquet_metadata.num_row_groups)
-            ]
+            num_groups = parquet_metadata.num_row_groups
+            row_groups = [parquet_metadata.row_group(index) for index in range(num_groups)]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise damaged_error from None
     parquet_columns = tuple(map(str, schema.names))

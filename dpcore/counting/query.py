@@ -110,20 +110,17 @@ def select_events(
     """
     import ibis
 
-    user_expressions = _blank_all_or_none(
-        [_null_blanks(table[expression], has_nan, strip) for expression in roles.privacy_unit]
-    )
+    unit_columns = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+    user_expressions = _blank_all_or_none(unit_columns)
     user_expressions = user_expressions or [ibis.row_number()]
-    columns_by_name: dict[str, Any] = {
-        f"{USER_PREFIX}{index}": expression for index, expression in enumerate(user_expressions)
-    }
+    columns_by_name: dict[str, Any] = {}
+    for index, expression in enumerate(user_expressions):
+        columns_by_name[f"{USER_PREFIX}{index}"] = expression
     columns_by_name |= {name: table[name] for name in further_columns}
-    task_expressions = _blank_all_or_none(
-        [_null_blanks(table[expression], has_nan, strip) for expression in roles.groups]
-    )
-    columns_by_name |= {
-        f"{TASK}_{index}" if index else TASK: expression for index, expression in enumerate(task_expressions)
-    }
+    group_columns = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
+    task_expressions = _blank_all_or_none(group_columns)
+    for index, expression in enumerate(task_expressions):
+        columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None:
         columns_by_name["value"] = (
             value if value is not None else replace_infinite(table[roles.value], has_nan)
@@ -293,9 +290,8 @@ def count_users_by_size(users: Table, contribution: Contribution) -> Table:
         rounded_sizes = marked_users["size"].cast("float64")
         aggregates["broken"] = _count_true(rounded_sizes > marked_users["total"] / UNIT_ROUNDING)
     mark_columns = [column for column in users.columns if column.startswith(MARK_PREFIX)]
-    aggregates |= {
-        mark.removeprefix(MARK_PREFIX): marked_users[mark].sum().cast("int64") for mark in mark_columns
-    }
+    for mark in mark_columns:
+        aggregates[mark.removeprefix(MARK_PREFIX)] = marked_users[mark].sum().cast("int64")
     return marked_users.group_by("size", "nobody").aggregate(**aggregates)
 
 
@@ -426,6 +422,5 @@ def code_pairs(rows: Table, users: Table, tasks: Table) -> Table:
     user_codes = pairs_with_users["user"].fill_null(0)
     pairs_with_users = pairs_with_users.select(*task_names, *amount_columns, user=user_codes)
     coded_pairs = pairs_with_users.inner_join(tasks.rename(number="code"), task_names)
-    return coded_pairs.select(
-        *amount_columns, user=_shrink_codes(coded_pairs["user"]), task=_shrink_codes(coded_pairs["number"])
-    )
+    codes = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
+    return coded_pairs.select(*amount_columns, **codes)

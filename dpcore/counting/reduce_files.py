@@ -171,9 +171,8 @@ class FileReduction(FileAttempts):
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        cell_sqls = [
-            make_comparable_sql(column, self._types_by_column[column]) for column in roles.privacy_unit
-        ]
+        types_by_column = self._types_by_column
+        cell_sqls = [make_comparable_sql(column, types_by_column[column]) for column in roles.privacy_unit]
         condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
         return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
@@ -327,17 +326,15 @@ class FileReduction(FileAttempts):
                 reduction.refuse_cells(problems)
         fits_sql = f"{size_column} > 0 AND {users_column} > 0"
         sums_sql = f"{size_column} AS size, sum({users_column}) AS users, count(*) AS rows"
-        sum_columns = duck.fetch_columns(
-            f"SELECT {sums_sql} FROM sizes WHERE {fits_sql} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
-        )
+        grouped_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
+        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {fits_sql} {grouped_sql}")
         if sum_columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
         zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
         if num_zero := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
-            rows_text = wording.counted(
-                num_zero, "row of size 0 or without users was", "rows of size 0 or without users were"
-            )
+            noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
+            rows_text = wording.counted(num_zero, *noun_forms)
             self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero)}.")
         if not sum_columns["size"].size:
             location = f"columns {size_name} and {users_name}"

@@ -323,9 +323,8 @@ def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[b
     fields_text = f"Fields stand between {SEPARATOR_NAMES[separator]}"
     marked_lines = [mark_fields(line, separator) for line in lines]
     # Rows of other lengths are reported when they are read.
-    if has_header := _has_names(
-        [header_fields, *(row_fields for row_fields in rows if len(row_fields) == len(header_fields))]
-    ):
+    full_rows = [row for row in rows if len(row) == len(header_fields)]
+    if has_header := _has_names([header_fields, *full_rows]):
         notes.append(f"{fields_text}.")
     else:
         names = [f"column {number}" for number in range(1, len(header_fields) + 1)]

@@ -168,9 +168,8 @@ class _AmountsReduction(FileReduction):
             roles = rename_roles(self.roles, self.columns)
             table = duck.get_table("source")
             value_expression = None if roles.value is None else table[f"n{roles.value}"]
-            rows = query.select_counted(
-                query.select_events(table, roles, value_expression, has_nan=True), roles.missing_users
-            )
+            events = query.select_events(table, roles, value_expression, has_nan=True)
+            rows = query.select_counted(events, roles.missing_users)
             self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
         return Facets(self.amounts.histogram)
 

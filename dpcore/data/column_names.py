@@ -97,9 +97,8 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
     if unnamed_indices and len(unnamed_indices) < len(names):
         noun_forms = "column without a name is", "columns without a name are"
         subject_text = wording.counted(len(unnamed_indices), *noun_forms)
-        notes.append(
-            f'{subject_text} called "{names[unnamed_indices[0]]}"{" and so on" if len(unnamed_indices) > 1 else ""}.'
-        )
+        ending_text = " and so on" if len(unnamed_indices) > 1 else ""
+        notes.append(f'{subject_text} called "{names[unnamed_indices[0]]}"{ending_text}.')
     return names
 
 
@@ -161,9 +160,8 @@ def check_header_row(
         return
     repeat_flags = [bool(match_mask.any()) for match_mask in match_masks]
     shape_flags = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
-    if all(
-        is_repeat or has_shape for is_repeat, has_shape in zip(repeat_flags, shape_flags, strict=True)
-    ) or any(shape_flags):
+    flag_pairs = zip(repeat_flags, shape_flags, strict=True)
+    if any(shape_flags) or all(is_repeat or has_shape for is_repeat, has_shape in flag_pairs):
         message = f"{_NO_HEADER_MESSAGE}, as the same cells stand below it"
         problems.add(message, f"line {line_number}", _ADD_HEADER_REMEDY)
     elif any(repeat_flags):

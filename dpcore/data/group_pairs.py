@@ -112,9 +112,9 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
     group_codes, group_index = np.unique(pairs.task_codes, return_inverse=True)
     rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
     np.add.at(rows_per_group, group_index, pairs.rows)
-    group_sizes = np.stack([rows_per_group, np.bincount(group_index)])[
-        :, np.lexsort((np.bincount(group_index), rows_per_group))
-    ]
+    users_per_group = np.bincount(group_index)
+    group_order = np.lexsort((users_per_group, rows_per_group))
+    group_sizes = np.stack([rows_per_group, users_per_group])[:, group_order]
     group_columns = pairs.column, pairs.further_columns
     return PairSizes(sizes[0], sizes[1], pair_counts, group_sizes[0], group_sizes[1], *group_columns)
 
@@ -140,9 +140,8 @@ def write_distribution(dataset: Dataset) -> str:
         raise refuse("a distribution of pairs needs a column of groups")
     if not fits_in_file(pair_sizes):
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
-    group_totals, group_counts = np.unique(
-        np.stack([pair_sizes.task_rows, pair_sizes.task_users]), axis=1, return_counts=True
-    )
+    rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
+    group_totals, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
     document = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
@@ -255,9 +254,7 @@ def _check_agreement(
     pairs_by_groups = zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True)
     for num_user_groups, num_pairs_there in pairs_by_groups:
         pairs_by_width[num_user_groups] += num_pairs_there
-    num_paired_users = sum(
-        num_pairs_there // num_user_groups for num_user_groups, num_pairs_there in pairs_by_width.items()
-    )
+    num_paired_users = sum(count // num_groups_each for num_groups_each, count in pairs_by_width.items())
     paired_users_text = f"{num_paired_users:,} users have pairs, and there are {num_users:,}"
     counts_rows, counts_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
     users_of_groups = _compute_product(groups["users"], groups["groups"])

@@ -384,12 +384,10 @@ def load(key: str) -> Dataset:
         # With NumPy, so that the first page need not wait for pandas to load (0.2 s).
         with sample.path.open(encoding="utf-8") as stream:
             column_names = next(stream).strip().split(",")
-            arrays_by_column = dict(
-                zip(column_names, np.loadtxt(stream, np.int64, delimiter=",", unpack=True), strict=True)
-            )
-        histogram = ContributionHistogram.from_table(
-            arrays_by_column[roles.size or ""], arrays_by_column[roles.users or ""]
-        )
+            column_arrays = np.loadtxt(stream, np.int64, delimiter=",", unpack=True)
+            arrays_by_column = dict(zip(column_names, column_arrays, strict=True))
+        sizes, users = arrays_by_column[roles.size or ""], arrays_by_column[roles.users or ""]
+        histogram = ContributionHistogram.from_table(sizes, users)
         return Dataset(sample.title, source_text, Disclosure.PUBLIC, histogram)
     import pandas as pd
 

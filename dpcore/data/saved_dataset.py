@@ -152,9 +152,8 @@ def _read_feature(node: JsonValue) -> Feature | None:
     if len(entry_nodes) < 3:
         node.refuse("a feature is a column, its kind, a reference level and further levels")
         return None
-    column, reference_level, *levels = (
-        entry_node.get_text(NAME) or "" for entry_node in (entry_nodes[0], *entry_nodes[2:])
-    )
+    text_nodes = entry_nodes[0], *entry_nodes[2:]
+    column, reference_level, *levels = (text_node.get_text(NAME) or "" for text_node in text_nodes)
     encoding: FeatureKind | None = CODEC.read(entry_nodes[1], FeatureKind)
     return None if encoding is None else Feature(column, encoding, reference_level, tuple(levels))
 

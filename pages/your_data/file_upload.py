@@ -383,9 +383,8 @@ def _choose_distribution(dataset: Dataset) -> None:
     assert pair_sizes is not None
     pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
     users_text = wording.counted(dataset.histogram.num_users, "user")
-    groups_text = (
-        f"{wording.counted(pair_sizes.task_rows.size, 'group')} of {wording.plain(pair_sizes.label)}"
-    )
+    groups_text = wording.counted(pair_sizes.task_rows.size, "group")
+    groups_text += f" of {wording.plain(pair_sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
     st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
