@@ -61,7 +61,7 @@ def list_data_fields(dataset: Dataset) -> dict[str, Any]:
         choice_fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
     elif dataset.contribution is Contribution.TOTAL:
         choice_fields["row_is"] = "one unit of the column that was added up, not a row of the file"
-    return {name: value for name, value in choice_fields.items() if value}
+    return {field_name: field_value for field_name, field_value in choice_fields.items() if field_value}
 
 
 def find_summed_column(dataset: Dataset) -> str:

@@ -436,7 +436,7 @@ def describe(parameters_type: Any) -> dict[str, str]:
     """Return the help text of each field by name, with its range."""
     low_text, high_text = map(wording.entered, EPSILON_RANGE)
     help_by_name = {"epsilon": f"Privacy budget, from {low_text} to {high_text}."}
-    for name, declaration in declared_fields(parameters_type).items():
+    for field_name, declaration in declared_fields(parameters_type).items():
         help_text = f"{declaration.label}. {declaration.help}".rstrip()
         if declaration.stops:
             help_text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
@@ -444,5 +444,5 @@ def describe(parameters_type: Any) -> dict[str, str]:
             low_text, high_text = map(wording.entered, declaration.limits)
             range_text = f"From {low_text} to {high_text}."
             help_text += "" if range_text in help_text else f" {range_text}"
-        help_by_name[name] = help_text
+        help_by_name[field_name] = help_text
     return help_by_name

@@ -268,16 +268,16 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
     """
     former_names, current_settings = list_former_names(parameters_type), dict(settings)
     for former_name in sorted(set(former_names) & set(settings)):
-        name = former_names[former_name]
-        if settings.get(name) is not None:
-            message = f"{name} stands here under its former name {former_name}, too"
+        current_name = former_names[former_name]
+        if settings.get(current_name) is not None:
+            message = f"{current_name} stands here under its former name {former_name}, too"
             raise refuse(message, remedy=f"Leave out {former_name}")
         _warn(
-            f"{former_name} of {call_name} is now called {name}; the former name will go with the next version"
+            f"{former_name} of {call_name} is now called {current_name}; the former name will go with the next version"
         )
-        current_settings[name] = current_settings.pop(former_name)
-    for name, type_hint in list_field_types(parameters_type).items():
-        options_type, entered_value = find_options_type(type_hint), current_settings.get(name)
+        current_settings[current_name] = current_settings.pop(former_name)
+    for current_name, type_hint in list_field_types(parameters_type).items():
+        options_type, entered_value = find_options_type(type_hint), current_settings.get(current_name)
         if (
             options_type is not None
             and isinstance(entered_value, str)
@@ -287,9 +287,9 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
                 option = options_type(
                     entered_value
                 )  # Only `_missing_` of the enumeration knows a former value.
-                message = f"{entered_value!r} of {name} is now called {option.value!r}"
+                message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
                 _warn(f"{message}; the former value will go with the next version")
-                current_settings[name] = option
+                current_settings[current_name] = option
     return current_settings
 
 

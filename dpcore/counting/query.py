@@ -354,8 +354,8 @@ def code_values(rows: Table, users: Table, tasks: Table | None, order_column: st
 
 def _shrink_codes(column: Any) -> Value:
     """Return a column of codes with half the bytes, as there are at most about 20 million users or tasks."""
-    code: Value = column.cast("uint32")
-    return code
+    small_codes: Value = column.cast("uint32")
+    return small_codes
 
 
 def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:

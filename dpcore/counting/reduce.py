@@ -448,8 +448,8 @@ class Reduction:
     ) -> dataset.Pairs:
         """Build the pairs from ``coded_columns``, which is emptied on the way, as its arrays are large."""
         pair_order = np.lexsort((coded_columns["task"], coded_columns["user"]))
-        for name in list(coded_columns):
-            coded_columns[name] = read_only(coded_columns[name][pair_order])
+        for column in list(coded_columns):
+            coded_columns[column] = read_only(coded_columns[column][pair_order])
         del pair_order
         # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
         user_codes = convert_to_integers(coded_columns.pop("user"))

@@ -384,17 +384,17 @@ def _find_record_lines(
         record_mask = (lengths > 1) | (num_columns == 1)
         num_lines = np.ones(int(record_mask.sum()) - 1, np.int64)
         return line_numbers[record_mask][1:], num_lines, line_numbers[~record_mask]
-    spans, blank_lines, last_line = [], [], 0
+    spans, blank_line_numbers, last_line = [], [], 0
     csv_reader = _open_csv_reader(_open_text_lines(table_bytes), separator)
     with suppress(csv.Error):  # DuckDB has refused it
         for record in csv_reader:
             if record or num_columns == 1:
                 spans.append((last_line + 1, csv_reader.line_num - last_line))
             else:
-                blank_lines.append(last_line + 1)
+                blank_line_numbers.append(last_line + 1)
             last_line = csv_reader.line_num
     starts, lengths = np.array(spans[1:], dtype=np.int64).reshape(-1, 2).T
-    return starts, lengths, np.array(blank_lines, dtype=np.int64)
+    return starts, lengths, np.array(blank_line_numbers, dtype=np.int64)
 
 
 def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) -> None:

@@ -100,8 +100,8 @@ def read_levels(column: str, levels_text: str) -> Feature:
             problems.add("at least two are needed, the reference level and another", location)
         if len(level_names) > MAX_LEVELS:
             problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", location)
-        counts_by_name = Counter(level_names).items()
-        if repeated_names := sorted(shorten(name) for name, count in counts_by_name if count > 1):
+        name_counts = Counter(level_names).items()
+        if repeated_names := sorted(shorten(name) for name, count in name_counts if count > 1):
             further_text = and_more(len(repeated_names) - 3)
             message = f"{', '.join(repeated_names[:3])}{further_text} stands twice"
             problems.add(message, location, "Write each level once")

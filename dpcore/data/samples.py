@@ -78,8 +78,8 @@ class Generator(ABC):
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        fields_by_name = declared_fields(type(self)).items()
-        values_by_label = {field.label: getattr(self, name) for name, field in fields_by_name}
+        named_fields = declared_fields(type(self)).items()
+        values_by_label = {field.label: getattr(self, name) for name, field in named_fields}
         setting_texts = [f"{label}: {wording.entered(value)}" for label, value in values_by_label.items()]
         return f"Generated: {self.title} ({', '.join(setting_texts)})."
 

@@ -304,9 +304,9 @@ def _cast_sql(cells_sql: str) -> str:
 
 def _remove_spaces_sql(cells_sql: str) -> str:
     """Return the SQL of cells with an ordinary minus sign, and without blanks and the like between thousands."""
-    text_sql, spaces = f"replace({cells_sql}, '\u2212', '-')", _SPACES.replace("'", "''")
+    text_sql, spaces_text = f"replace({cells_sql}, '\u2212', '-')", _SPACES.replace("'", "''")
     is_spaced_sql = _match_sql(text_sql, _SPACED_PATTERN)
-    return f"(CASE WHEN {is_spaced_sql} THEN translate({text_sql}, '{spaces}', '') ELSE {text_sql} END)"
+    return f"(CASE WHEN {is_spaced_sql} THEN translate({text_sql}, '{spaces_text}', '') ELSE {text_sql} END)"
 
 
 def _write_number_sql(cells_sql: str, decimal_mark: str) -> str:
