@@ -62,7 +62,9 @@ def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
 
 
 def quote_sql_name(name: str) -> str:
-    """Return a GoogleSQL quoted identifier. Escapes are those of string literals.
+    """Return a GoogleSQL quoted identifier; a quoted path is read as project, dataset and table.
+
+    Escapes are those of string literals.
 
     Source: GoogleSQL lexical structure, "Quoted identifiers",
     https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
@@ -77,11 +79,6 @@ def quote_sql_name(name: str) -> str:
             code = ord(character)
             escaped_characters.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
     return "`" + "".join(escaped_characters) + "`"
-
-
-def quote_sql_table(path: str) -> str:
-    """Return a table's path as one quoted identifier, which BigQuery reads as project, dataset and table."""
-    return quote_sql_name(path)
 
 
 def list_in_sentence(names: tuple[str, ...]) -> str:

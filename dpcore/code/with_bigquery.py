@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
-from dpcore.code.common import quote_sql_name, quote_sql_table
+from dpcore.code.common import quote_sql_name
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
@@ -149,7 +149,7 @@ def write_statements(choice: Choice) -> str:
         else f"TO_JSON_STRING(STRUCT({', '.join(unit_columns_sql)}))",
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
-        table=quote_sql_table(choice.table),
+        table=quote_sql_name(choice.table),
         named=[name for name in dict.fromkeys(column_names) if not (reads_values and name == value_sql)],
         value=value_sql,
         number=f"SAFE_CAST({value_sql} AS FLOAT64)",

@@ -16,6 +16,7 @@ from dpcore.counting.duck import Duck, Steps, StoppedError, release_memory
 from dpcore.counting.facets import Facets
 from dpcore.counting.relation import Relation
 from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.tables import FileKind
 
 PASS_COUNTS = (1, 7, 61)
 """Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
@@ -127,6 +128,9 @@ class FileAttempts(ABC):
         while attempts < 3 + len(self._relations):
             num_notes = len(self.notes)
             try:
+                for index, each in enumerate(self._relations):
+                    if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
+                        self._relations[index] = self._recode(index, each.encoding)
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
                 del self.notes[num_notes:]

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
@@ -258,7 +257,8 @@ def count_table(
         arrow_table = expression.to_pyarrow()
         steps.finish()
         arrays = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
-        return {name: _convert_objects_to_floats(array) for name, array in arrays.items()}
+        # Some engines return sums of integers as decimals, in arrays of objects.
+        return {name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in arrays.items()}
 
     def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
@@ -287,12 +287,6 @@ def count_table(
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
     dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
     return CountResult.build(start_seconds, dataset)
-
-
-def _convert_objects_to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Convert an array of objects to float64; return others unchanged."""
-    # Some engines return sums of integers as decimals.
-    return column.astype(np.float64) if column.dtype.kind == "O" else column
 
 
 def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, str, str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore import dataset
 from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck, compile_sql
 from dpcore.data.column_roles import MissingUsers, Roles
@@ -62,11 +61,6 @@ def list_task_names(duck: Duck, task_codes: Table) -> tuple[str, ...]:
     names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(task_codes)}) ORDER BY code"
     name_rows = duck.fetch_rows(names_sql)
     return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in name_rows)
-
-
-def convert_to_integers(column: npt.NDArray[Any]) -> IntArray:
-    """Convert an array to int64."""
-    return column.astype(np.int64)
 
 
 def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:

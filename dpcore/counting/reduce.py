@@ -29,7 +29,6 @@ from dpcore.counting.facets import (
     Facets,
     RowPlaces,
     convert_to_floats,
-    convert_to_integers,
     describe_first,
     find_lowest_code,
     list_task_names,
@@ -345,7 +344,7 @@ class Reduction:
         key_columns = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
         row_order = np.lexsort([*key_columns, user_codes])
         values = read_only(values[row_order])
-        user_codes = convert_to_integers(user_codes[row_order])
+        user_codes = user_codes[row_order].astype(np.int64)
         del row_order
         user_codes -= find_lowest_code(self.roles)
         return dataset.Values(read_only(user_codes), values, self.roles.value or "")
@@ -386,13 +385,13 @@ class Reduction:
             return dataset.Totals.of_contributions(histogram)
         width_text = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width_text}.")
-        return dataset.Totals(bin_columns["mean"], value_column, convert_to_integers(bin_columns["users"]))
+        return dataset.Totals(bin_columns["mean"], value_column, bin_columns["users"].astype(np.int64))
 
     def _add_task_facets(self, rows: Table, facets: Facets) -> None:
         """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note the rest."""
         size_columns = self._run_in_parts(query.count_task_sizes, rows, query.list_task_columns(rows))
-        user_counts = convert_to_integers(size_columns["users"])
-        task_counts = convert_to_integers(size_columns["tasks"])
+        user_counts = size_columns["users"].astype(np.int64)
+        task_counts = size_columns["tasks"].astype(np.int64)
         if not user_counts.size:
             return
         num_pairs, num_tasks = int((user_counts * task_counts).sum()), int(task_counts.sum())
@@ -436,7 +435,7 @@ class Reduction:
         if size_columns["pairs"].size > MAX_SIZES:
             self.notes.append(f"Sizes of pairs were not kept; at most {MAX_SIZES:,} distinct ones fit.")
             return None
-        group_counts = convert_to_integers(total_columns["groups"])
+        group_counts = total_columns["groups"].astype(np.int64)
         return dataset.PairSizes(
             size_columns["groups"], size_columns["rows"], size_columns["pairs"],
             np.repeat(total_columns["rows"], group_counts), np.repeat(total_columns["users"], group_counts),
@@ -452,9 +451,9 @@ class Reduction:
             coded_columns[column] = read_only(coded_columns[column][pair_order])
         del pair_order
         # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
-        user_codes = convert_to_integers(coded_columns.pop("user"))
+        user_codes = coded_columns.pop("user").astype(np.int64)
         user_codes -= 1 if self.duck is None else find_lowest_code(self.roles)
-        task_codes = convert_to_integers(coded_columns.pop("task"))
+        task_codes = coded_columns.pop("task").astype(np.int64)
         task_codes -= 1
         amount_fields: dict[str, Any] = {}
         if self.roles.value is not None:

@@ -42,9 +42,6 @@ class FileReduction(FileAttempts):
 
     def _reduce(self) -> Facets:
         """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""
-        for index, each in enumerate(self._relations):
-            if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
-                self._relations[index] = self._recode(index, each.encoding)
         text_relations = [each for each in self._relations if each.is_text]
         if single_threaded_relations := [each for each in text_relations if each.is_single_threaded]:
             diagnose.refuse_open_quotes(single_threaded_relations, self._should_stop)

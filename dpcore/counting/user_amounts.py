@@ -160,9 +160,6 @@ class _AmountsReduction(FileReduction):
 
     def _reduce(self) -> Facets:
         """Count the amounts per user, kept in ``amounts``, and return their histogram alone as facets."""
-        for index, relation in enumerate(self._relations):
-            if relation.kind is FileKind.JSON and relation.encoding != "utf-8":
-                self._relations[index] = self._recode(index, relation.encoding)
         with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
