@@ -17,21 +17,21 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     For private values there is no range, and the page asks for one. Their bound comes from the counts, which are
     protected, too: a bound read off the values leaks. A choice for other data is proposed anew.
     """
-    source: dict[str, Any] = {}
+    source_settings: dict[str, Any] = {}
     for name, value in choose_defaults(dataset).items():
         if dataset.is_private or current[name] == (
             current[f"{name}_proposed"] or QUESTION.get_initial_value(name)
         ):
-            source |= {name: value, f"{name}_proposed": value}
+            source_settings |= {name: value, f"{name}_proposed": value}
     if dataset.release is not None or (current["low"], current["high"]) not in (
         current["proposed"],
         (None, None),
     ):
-        return source
+        return source_settings
     low, high = None, None
     if dataset.values is not None and not dataset.is_private:
         low, high = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
-    return source | {"low": low, "high": high, "proposed": (low, high)}
+    return source_settings | {"low": low, "high": high, "proposed": (low, high)}
 
 
 QUESTION = Question(

@@ -90,23 +90,25 @@ def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
     )
     assert examples.multiplier == users.multiplier
     assert examples.error == pytest.approx(users.error, rel=1e-3)
-    assert comparison.best.sampling is Sampling.EXAMPLES
+    assert comparison.best_candidate.sampling is Sampling.EXAMPLES
 
 
 def test_one_user_and_a_full_batch() -> None:
     comparison = compare_candidates(ContributionHistogram([7], [1]), make_parameters(batch_size=7.0))
     assert [one.bound for one in comparison.candidates_by_sampling[Sampling.USERS]] == [7]
-    assert comparison.best.rate == 1.0
-    assert not comparison.best.is_upper_bound
+    assert comparison.best_candidate.rate == 1.0
+    assert not comparison.best_candidate.is_upper_bound
 
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
         comparison = compare_candidates(HISTOGRAM, make_parameters(sampling=way))
-        assert comparison.best.sampling is way
-        assert comparison.best.error == min(one.error for one in comparison.candidates_by_sampling[way])
+        assert comparison.best_candidate.sampling is way
+        assert comparison.best_candidate.error == min(
+            one.error for one in comparison.candidates_by_sampling[way]
+        )
         low, high = comparison.find_near_optimal()
-        assert low <= comparison.best.bound <= high
+        assert low <= comparison.best_candidate.bound <= high
 
 
 def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:

@@ -103,7 +103,7 @@ def test_one_owner_each_is_a_sum_of_minima() -> None:
 
 def test_lines_that_stand_twice_count_once_and_a_record_of_nobody_is_refused() -> None:
     ownership = Ownership.from_pairs(["a", "a", "b", "a"], ["x", "x", "x", "y"])
-    assert ownership.num_owners.tolist() == [2, 1]
+    assert ownership.owner_counts.tolist() == [2, 1]
     with pytest.raises(InvalidInput, match="owners are empty"):
         Ownership.from_pairs(["a", "b"], ["x", " "])
     with pytest.raises(InvalidInput, match="same length"):

@@ -72,7 +72,7 @@ def test_the_generator_gives_what_it_says() -> None:
 
 
 def test_generated_ratings_have_the_spread_that_is_planted() -> None:
-    spreads = {"user_offset_spread": 0.0, "step": 0.0, "error_spread": 0.0}
+    spreads = {"user_offset_spread": 0.0, "rounding_step": 0.0, "error_spread": 0.0}
     quiet = GeneratedRatings(3_000, 60, 25.0, 0.0, 0.0, 3, lowest=-50.0, highest=50.0, **spreads)
     ratings = quiet.draw(np.random.default_rng(1))
     # Variance of an offset and of <taste, trait>: 0.45^2 + 0.5^2; 60 items make it uncertain by a fifth.

@@ -56,12 +56,12 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
         anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
         assert np.array_equal(anew.ratings.items, other_ratings.ratings.items)
         assert anew.weights == pytest.approx(other_ratings.weights)
-    all_sums = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    all_sums = sum_over_users(ratings, weighted, vectors, settings, RANGE, max_length=1.0)
     other_sums = sum_over_users(
-        without(ratings, user), other_ratings, vectors, settings, RANGE, user_bound=1.0
+        without(ratings, user), other_ratings, vectors, settings, RANGE, max_length=1.0
     )
     matrices = math.sqrt(np.sum((all_sums.matrices - other_sums.matrices) ** 2)) / matrix_sensitivity(offset)
-    in_labels = math.sqrt(np.sum((all_sums.vectors - other_sums.vectors) ** 2)) / RANGE.label_bound
+    in_labels = math.sqrt(np.sum((all_sums.label_sums - other_sums.label_sums) ** 2)) / RANGE.label_bound
     for moved in (matrices, in_labels):
         assert moved <= math.sqrt(k) * (1.0 + 1e-9)
 
@@ -91,9 +91,9 @@ def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     sums = []
     for table_used in (ratings, fewer):
         weighted = allocate(table_used, Scheme.UNIFORM, 1, np.ones(1), 0.0, np.random.default_rng(0))
-        sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
+        sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, max_length=1.0))
     assert abs(sums[0].matrices - sums[1].matrices)[0, 0] <= 1.0 + 1e-10
-    assert abs(sums[0].vectors - sums[1].vectors)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
+    assert abs(sums[0].label_sums - sums[1].label_sums)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
 
 
 def test_a_range_beyond_what_sums_hold_is_refused() -> None:
@@ -108,8 +108,8 @@ def test_the_declared_movement_is_reached() -> None:
     settings = FactorSettings(1, 1, offset=1.0)
     for scheme in Scheme:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
-        sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, user_bound=1.0)
-        moved = np.sum(sums.matrices**2) + np.sum(sums.vectors**2) / RANGE.label_bound**2
+        sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, max_length=1.0)
+        moved = np.sum(sums.matrices**2) + np.sum(sums.label_sums**2) / RANGE.label_bound**2
         assert math.sqrt(moved) == pytest.approx(math.sqrt(2 * 5), rel=1e-5)
 
 
@@ -171,8 +171,8 @@ def test_the_budget_by_another_accountant(epsilon: float, share: float) -> None:
     delta, k, sweeps = 1e-5, 100, 2
     spending = Spending.from_target(PrivacyTarget(epsilon, delta), share, sweeps, k)
     # In units of its noise a user moves the counts by sqrt(k) / s_0, and each of 2 T sums by sqrt(k) / s.
-    events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
-    events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
+    events = [dp_event.GaussianDpEvent(spending.count_noise_std / math.sqrt(k))]
+    events += [dp_event.GaussianDpEvent(spending.noise_std / math.sqrt(k))] * (2 * sweeps)
     composed = dp_event.ComposedDpEvent(events)
     with np.errstate(all="ignore"):
         by_rdp = rdp_privacy_accountant.RdpAccountant().compose(composed).get_epsilon(delta)
@@ -189,11 +189,11 @@ def test_the_noise_of_the_notes() -> None:
     target = PrivacyTarget(1.0, 1e-5)
     for share, sweeps, k, releases in ((0.12, 2, 100, 2), (0.5, 3, 7, 5)):
         spending = Spending.from_target(target, share, sweeps, k, releases)
-        budget_spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
+        budget_spent = k / spending.count_noise_std**2 + releases * sweeps * k / spending.noise_std**2
         assert budget_spent == pytest.approx(2.0 * compute_exact_budget(target))
         assert compute_epsilon(budget_spent / 2.0, 1e-5) == pytest.approx(1.0)
-    assert Spending.from_target(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
-    assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise)
+    assert Spending.from_target(target, 0.12, 2, 100).noise_std == pytest.approx(79.5, abs=0.1)
+    assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise_std)
 
 
 def test_bad_input_is_said_all_at_once() -> None:

@@ -16,7 +16,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.private_choice import choice
-from dpcore.private_choice.budget import divide_budget, find_release_share, round_down
+from dpcore.private_choice.budget import divide_budget, find_release_epsilon, round_down
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation, find_share
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import compute_least_error
@@ -47,7 +47,7 @@ def test_no_total_is_exceeded_by_a_last_digit_under_any_relation() -> None:
         # Counted by the ledger of the app, whose sum is exact and rounded up: whatever was selected, the release of
         # every library adds or removes one user.
         drawn = ledger.add(state(shares.selection, neighbours))
-        for release in (shares.release, find_release_share(total, drawn, neighbours)):
+        for release in (shares.release, find_release_epsilon(total, drawn, neighbours)):
             spent = drawn.add(state(release)).total
             assert spent is not None
             assert spent.epsilon <= total
@@ -76,7 +76,7 @@ def test_too_little_is_refused() -> None:
     for ledger in (Ledger((state(1.0),)), Ledger((state(5.0),)), Ledger((state(0.6), state(0.01, REPLACED)))):
         with pytest.raises(InvalidInput, match="oo little is left of ε = 1 in all"):
             divide_budget(1.0, 0.15, ADDED, ledger)
-        assert find_release_share(1.0, ledger, ADDED) == 0.0
+        assert find_release_epsilon(1.0, ledger, ADDED) == 0.0
     with pytest.raises(InvalidInput):
         divide_budget(1e-6, 0.15, ADDED, Ledger())
 

@@ -175,9 +175,9 @@ def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
             histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
             costs.append(float(choice.summarise_regret(asked.choice, histogram).mean_regrets[0, 0]))
     assert costs
-    (found,) = choice.forecast(asked.choice, users=[20 * users[0]])
+    (found,) = choice.forecast(asked.choice, user_counts=[20 * users[0]])
     assert found >= max(costs) * (1 - 1e-9)
-    few, many = choice.forecast(asked.choice, users=[200, 20_000])
+    few, many = choice.forecast(asked.choice, user_counts=[200, 20_000])
     assert few > many > 0.0
 
 

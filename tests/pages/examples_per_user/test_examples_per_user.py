@@ -55,7 +55,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     texts = shown_texts(at)
     assert answer.headline in texts
     shown = " ".join(str(metric) for metric in metrics_of(at))
-    best = answer.solution.best
+    best = answer.solution.best_candidate
     assert wording.number(round_up(best.multiplier), 4) in shown
     assert "at most" not in shown
     names = [entry.get("name") for entry in chart(at, "examples_error")["data"]]
@@ -80,7 +80,7 @@ def test_bad_input_gets_sentences(answer: Answer) -> None:
 
 
 def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
-    best = answer.solution.best
+    best = answer.solution.best_candidate
     shown = next(number for number in answer.numbers if number.key == "noise_multiplier")
     assert best.multiplier <= shown.value <= 1.001 * best.multiplier
     assert best.multiplier == find_multiplier(
@@ -115,7 +115,7 @@ def test_what_must_not_be_believed_is_on_the_card() -> None:
 def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
     said = answer_quickly(make_users([1, 50], [900, 4]), replace(ASKED, batch_size=950.0, own_bound=1))
     assert "is too small" in said.facts["Your bound, 1 example"]
-    best = answer_quickly(SAMPLE, ASKED).solution.best
+    best = answer_quickly(SAMPLE, ASKED).solution.best_candidate
     same = answer_quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
     assert same.facts[f"Your bound, {wording.counted(best.bound, 'example')}"].startswith("that is the best")
 
@@ -141,7 +141,7 @@ def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
 def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
     found = json.loads(answer.write_choice())
     assert found["answer"]["bound"] == answer.numbers[0].value
-    assert found["answer"]["noise_multiplier"] >= answer.solution.best.multiplier
+    assert found["answer"]["noise_multiplier"] >= answer.solution.best_candidate.multiplier
     assert "estimate" in found["answer"]["proof"]
 
 

@@ -136,7 +136,7 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
 def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> None:
     solution = build_solution()
     ascending = np.array_split(np.sort(solution.ratings.item_counts), BUCKETS)
-    assert solution.spreads == [(counts[0], counts[-1]) for counts in ascending]
+    assert solution.count_ranges == [(counts[0], counts[-1]) for counts in ascending]
     assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(solution)
 
 
@@ -156,7 +156,7 @@ def test_figures_draw_what_was_computed() -> None:
     drawn = draw(plots.plot_shares(solution))
     for scheme, name in words.SCHEME_NAMES.items():
         bars, line = (one for one in drawn.data if one.name == name)
-        assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).shares)
+        assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).bucket_shares)
         assert np.asarray(line.y) == pytest.approx(solution.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(solution.ratings, PARAMETERS.study)
@@ -167,7 +167,7 @@ def test_figures_draw_what_was_computed() -> None:
         (one,) = [one for one in fig.data if one.name == kind.value]
         assert np.asarray(one.y) == pytest.approx(result.summarise(kind).means[:, 0])
         assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_widths[:, 0])
-    at = solution.verdict.index
+    at = solution.verdict.epsilon_index
     (adaptive,) = [
         one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
     ]
@@ -333,7 +333,7 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
     finish(at, JOB)
     done = at.session_state[JOB].result
     assert isinstance(done, StudyResult)
-    assert not done.finished
+    assert not done.is_finished
     assert not errors(at)
     assert figure_keys(at) == ["factorisation_shares"]
 
@@ -366,7 +366,7 @@ def test_train_again_and_stop_keeps_the_earlier_result(
         check(trained.button(key="factorisation_train_job_start").click().run())
         check(trained.button(key=f"{JOB}_stop").click().run())
         finish(trained, JOB)
-    assert not trained.session_state[JOB].result.finished
+    assert not trained.session_state[JOB].result.is_finished
     assert figure_keys(trained)[0] == "factorisation_errors"
     assert answer_of(trained, "factorisation_card") == before
 

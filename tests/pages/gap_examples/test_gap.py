@@ -19,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.gap_examples import answer as gap_answer
 from dpcore.gap_examples.compare import carry_out_fourfold_proof, compare
 from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters
-from dpcore.gap_examples.regression import example_1, example_3
+from dpcore.gap_examples.regression import build_example_1, build_example_3
 from dpcore.gap_examples.two_groups import (
     build_two_group_problem,
     compute_integer_cap_limit,
@@ -71,8 +71,8 @@ def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
     both = compare(problem)
     proof = carry_out_fourfold_proof(both)
     assert read_point(at, "gap_data", "Best bound") == (
-        both.cap.max_contributions,
-        pytest.approx(both.cap.variance / both.smooth.variance),
+        both.best_cap.max_contributions,
+        pytest.approx(both.best_cap.variance / both.smooth.variance),
     )
     assert read_point(at, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
     x, y = read_point(at, "gap_data", f"Proof's h′ (case {proof.case_number})")
@@ -124,7 +124,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.cap.variance
+    allowed = 1.05**2 * view.comparison.best_cap.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 
@@ -178,7 +178,7 @@ def test_any_noise_stays_under_its_envelope():
 def test_regression_shows_the_exact_ratio():
     at = open_step(open_app(QUESTION.title), "Regression")
     check(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
-    for example, make in ((1, example_1), (3, example_3)):
+    for example, make in ((1, build_example_1), (3, build_example_3)):
         choose_example(at, example)
         made = make(8)
         best = min(

@@ -19,7 +19,7 @@ from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, popula
 from dpcore.learning import answer as learning_answer
 from dpcore.learning.answer import population as learning_population
 from dpcore.learning.answer import solution
-from dpcore.learning.answer.solution import TERMS, LearningSolution
+from dpcore.learning.answer.solution import TERM_STYLES, LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
@@ -192,7 +192,7 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
         return found.x, found.y
 
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
-    assert one.plots["learning-bound"]().x.contains(view.choice.max_contributions)
+    assert one.plots["learning-bound"]().x.contains(view.best_cap.max_contributions)
     used = solution.describe_formulae(parameters)
     assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in used
     assert ("Var(H) is not used" in used) is not term.needs_variance
@@ -201,7 +201,7 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
 def test_a_bound_above_one_is_said_to_promise_nothing():
     for epsilon, above in ((0.1, True), (100.0, False)):
         view, one = build_learning_answer(LearningParameters(epsilon), COMMITS)
-        assert (view.choice.total > 1) is above
+        assert (view.best_cap.total > 1) is above
         assert ("An excess risk above 1 promises nothing" in one.detail) is above
 
 
@@ -247,9 +247,9 @@ def test_all_bounds_are_drawn_and_listed():
     drawn = {one.name: one for one in figure.data}
     cut = drawn["Share of rows cut (i)"]
     terms = optimal_cap.compute_bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
-    assert set(BiasTerm) - set(TERMS) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
-    for term in TERMS:
-        assert equals_where_drawable(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
+    assert set(BiasTerm) - set(TERM_STYLES) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
+    for term in TERM_STYLES:
+        assert equals_where_drawable(drawn[f"{term.title} ({term.ways})"].y, 2.0 * terms[term]), term
     corollary = drawn["Corollary 1 (iv)"].y
     both = np.isfinite(cut.y) & np.isfinite(corollary)
     assert both.any()
@@ -271,7 +271,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
     histogram = data(at).histogram
     counts = np.repeat(histogram.sizes, histogram.users)
     view, _ = build_learning_answer(LearningParameters(DEFAULT_EPSILON))
-    for cap in (view.choice.max_contributions, 2000):
+    for cap in (view.best_cap.max_contributions, 2000):
         columns, further = optimal_cap.list_capped_users(histogram, cap / histogram.num_rows)
         assert further == 0
         assert columns["users"].sum() == (counts > cap).sum()
@@ -300,7 +300,7 @@ def test_figure_2_is_the_mass_of_uncapped_users():
     tail = PowerLaw(1.5).compute_tail_mass(p.size)
     kept = drawn["α = 1.5, all rows kept"].y
     assert np.allclose(kept, [np.minimum(p, t).sum() + tail for t in tau_0], atol=1e-9)
-    assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY}
+    assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY_ALPHAS}
 
 
 def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
@@ -308,7 +308,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     at.number_input(key="learning.population_rows").set_value(2000)
     at.number_input(key="learning.draws").set_value(40)
     check(at.number_input(key="learning.alpha").set_value(0.75).run())
-    here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population(2000)
+    here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population_problem(2000)
     best = population.find_best_fraction(here)
     figure = chart(at, "learning_figure_3a")
     tau_0, total = trace(figure, "Sum")
@@ -351,7 +351,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     finish(open_tab(at, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
-    one = population.find_best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
+    one = population.find_best_fraction(LearningParameters(DEFAULT_EPSILON).population_problem(10**5))
     assert smallest[3] == pytest.approx(one.total)
     assert np.all(np.diff(smallest) < 0)
     floor = trace(chart(at, "learning_cost"), "Floor, n → ∞")[1][0]
@@ -368,8 +368,8 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     assert "and on to 0" in shown_texts(at)
     # A search that was stopped is a result, and can be taken up again.
     usual = LearningParameters(DEFAULT_EPSILON)
-    cost = population.find_cost_of_privacy(usual.population(None), should_stop=lambda: True)
-    assert not cost.best
+    cost = population.find_cost_of_privacy(usual.population_problem(None), should_stop=lambda: True)
+    assert not cost.best_caps
     job = jobs.Job(("", usual.cost_parameters))
     job.run(lambda progress, should_stop: cost)
     enter_fields(at, cost_job=job, loss_variance=usual.loss_variance)
@@ -417,5 +417,5 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
         document = json.loads(one.write_choice())
-        assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
+        assert document["answer"]["max_contributions"] == one.solution.best_cap.max_contributions
     assert layouts[0] == layouts[1]

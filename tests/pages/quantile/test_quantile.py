@@ -175,7 +175,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     # One subsample, picked with the cap that is luckiest on it, can say 1.13 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=29, subsamples=1)
     answer = answer_for(weighting=Weighting.CAP)
-    smooth, best = answer.solution.choices.smooth, answer.solution.choices.cap
+    smooth, best = answer.solution.choices.smooth_choice, answer.solution.choices.cap_choice
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
@@ -358,16 +358,21 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     _, few = answer_answer.sort_rows(SHOP, parameters)
     first, exact = answer_answer.choose_first_bounds(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
-    assert first.smooth.bound == exact.smooth.bound
-    assert first.smooth.rank_error == exact.smooth.rank_error
+    assert first.smooth_choice.bound == exact.smooth_choice.bound
+    assert first.smooth_choice.rank_error == exact.smooth_choice.rank_error
     # Caps: fewer of them, on fewer subsamples; within four standard errors of the exact error of the same cap.
-    same = quantile.output(problem(), WeightKind.CAP, first.cap.bound)
-    assert abs(first.cap.rank_error - same.expected_rank_error) <= 4.0 * first.cap.standard_error
-    assert same.expected_rank_error <= 1.1 * exact.cap.rank_error
-    assert first.cap.certificate.lower_bound == -np.inf
-    assert "nothing is proved" in first.cap.stop_reason
+    same = quantile.output(problem(), WeightKind.CAP, first.cap_choice.bound)
+    assert (
+        abs(first.cap_choice.rank_error - same.expected_rank_error) <= 4.0 * first.cap_choice.standard_error
+    )
+    assert same.expected_rank_error <= 1.1 * exact.cap_choice.rank_error
+    assert first.cap_choice.certificate.lower_bound == -np.inf
+    assert "nothing is proved" in first.cap_choice.stop_reason
     # It needs so little that it stays within its share of work.
-    tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_errors))) for one in (first.smooth, first.cap))
+    tried = sum(
+        int(np.sum(~np.isnan(one.search_errors.rank_errors)))
+        for one in (first.smooth_choice, first.cap_choice)
+    )
     assert tried < 100
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
     assert answer_answer.sort_rows(SHOP, parameters)[1] is None
