@@ -368,10 +368,10 @@ def summarise_regret(
     eps = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
     scale_values = np.atleast_1d(np.asarray(scales, dtype=np.float64))
     with Problems() as problems:
-        for value in eps:
-            problems.between(*EPSILON_RANGE, epsilon=float(value))
-        for value in scale_values:
-            problems.between(*SCALE_RANGE, scale=float(value))
+        for range_value in eps:
+            problems.between(*EPSILON_RANGE, epsilon=float(range_value))
+        for range_value in scale_values:
+            problems.between(*SCALE_RANGE, scale=float(range_value))
     check_users(histogram, float(scale_values.max()))
     distances = compute_distances(problem, histogram, eps, [float(k) for k in scale_values])
     statistics_by_scale = []
@@ -381,7 +381,7 @@ def summarise_regret(
         # In the order of what candidates cost, their chances add up to the law of the regret.
         order = np.argsort(regrets)
         chances = np.cumsum(probabilities[:, order], axis=1)
-        quantiles = (regrets[order][np.argmax(chances >= share, axis=1)] for share in (0.5, 0.95))
+        quantiles = (regrets[order][np.argmax(chances >= chance, axis=1)] for chance in (0.5, 0.95))
         statistics_by_scale.append((probabilities @ regrets, *quantiles))
     return ChoiceRegret(
         eps, scale_values, *(np.array(column) for column in zip(*statistics_by_scale, strict=True))
@@ -406,8 +406,8 @@ def forecast(
         mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
     mean_regrets = []
-    for key in FORECAST_SAMPLES:
-        histogram = samples.load(key).histogram
+    for sample_key in FORECAST_SAMPLES:
+        histogram = samples.load(sample_key).histogram
         scales = np.asarray(user_counts, dtype=np.float64) / histogram.num_users
         if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.

@@ -78,10 +78,10 @@ def simulate_bounds(
     bounds = np.full(num_runs, math.nan)
     for first_run in range(0, num_runs, _BLOCK):
         noise_size = min(_BLOCK, num_runs - first_run), bin_counts.size
-        noise = simulate_noise(parameters.noise, parameters.scale, noise_size, generator)
-        for run, run_noise in enumerate(noise, first_run):
-            users = post_process(bin_counts + run_noise, noise_shape, bins.lower)
-            copied_histogram = private_histogram.build_histogram(users, bins)
+        noise_rows = simulate_noise(parameters.noise, parameters.scale, noise_size, generator)
+        for run, run_noise in enumerate(noise_rows, first_run):
+            fitted_users = post_process(bin_counts + run_noise, noise_shape, bins.lower)
+            copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:
                 bounds[run] = choose(copied_histogram)
     return np.sort(bounds)
@@ -116,8 +116,8 @@ def simulate_cost(
     bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
     finite_bounds = bounds[np.isfinite(bounds)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
-    costs = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
-    return ChoiceCost(find_rank_value(costs, 0.5), find_rank_value(costs, 0.95))
+    sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
+    return ChoiceCost(find_rank_value(sorted_regrets, 0.5), find_rank_value(sorted_regrets, 0.95))
 
 
 def find_rank_value(ascending_values: FloatArray, share: float) -> float:

@@ -100,9 +100,9 @@ class PublicBins:
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
         bin_indices = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
-        users = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(users, bin_indices, histogram.users)
-        return users
+        bin_users = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(bin_users, bin_indices, histogram.users)
+        return bin_users
 
     @property
     def sentence(self) -> str:
@@ -217,8 +217,8 @@ def fit_falling_tails(tails: FloatArray) -> FloatArray:
     """
     from scipy.optimize import isotonic_regression
 
-    weights = 1.0 / np.arange(tails.size, 0, -1)
-    return np.asarray(isotonic_regression(tails, weights=weights, increasing=False).x)
+    tail_weights = 1.0 / np.arange(tails.size, 0, -1)
+    return np.asarray(isotonic_regression(tails, weights=tail_weights, increasing=False).x)
 
 
 def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:

@@ -295,13 +295,13 @@ class CapMean(MeanCondition):
             # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
             # may be too low: the limits from the left and from the right.
             num_lighter, num_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
-            shares = histogram.sizes[:num_upto] * RESOLUTION // cap
-            a = np.concatenate(([0], np.cumsum(histogram.users[:num_upto] * shares)))
+            added_shares = histogram.sizes[:num_upto] * RESOLUTION // cap
+            a = np.concatenate(([0], np.cumsum(histogram.users[:num_upto] * added_shares)))
             users_below = cumulated_users[: num_lighter + 1] * RESOLUTION
             users_above = (cumulated_users[-1] - cumulated_users[[num_lighter, num_upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
                 a_below, q, below = a[: num_lighter + 1] * scale, users_above * scale, users_below * scale
-                if_too_high = distance_if_too_high(a_below, below, shares[:num_lighter], q[0], k)
+                if_too_high = distance_if_too_high(a_below, below, added_shares[:num_lighter], q[0], k)
                 distances[i, j] = max(if_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 

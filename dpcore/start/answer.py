@@ -145,7 +145,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         Curve(NOISE, bounds, noise_shares, PART_STYLES[NOISE]),
     ]
     if best_choice.max_total > 0:
-        best_error = best_choice.absolute_error / num_rows
+        best_error = float(best_choice.errors.absolute_errors) / num_rows
         items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.SMOOTH, "star"))
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
@@ -198,7 +198,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     if best_choice.max_total == 0:
         return answer
     rows_text = wording.counted(best_choice.max_total, "row")
-    error_share = best_choice.absolute_error / num_rows
+    error_share = float(best_choice.errors.absolute_errors) / num_rows
     low_text, high_text = map(wording.number, solution.near_optimal_range)
     near_optimal_text = ""
     if low_text != high_text:
@@ -209,7 +209,11 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     )
     percent_text = wording.percent(error_share)
     error_number = Number("Error", percent_text, "of a count", value=error_share, unit="share of a count")
-    share_by_part = {BIAS: best_choice.bias / num_rows, NOISE: best_choice.mean_noise / num_rows}
+    best_errors = best_choice.errors
+    share_by_part = {
+        BIAS: float(best_errors.bias) / num_rows,
+        NOISE: float(best_errors.mean_noise) / num_rows,
+    }
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
         near_optimal=near_optimal_text, error_parts=build_error_parts(share_by_part, wording.percent),

@@ -41,6 +41,6 @@ QUESTION = Question(
     other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOB_KEYS, *(f"{job}_earlier" for job in JOB_KEYS)),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("source", "lowest", "highest"),
 )

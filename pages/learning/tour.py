@@ -35,10 +35,10 @@ _BEGIN = LearningParameters(1.0, loss_variance=0.0)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,
-    field="loss_variance",
-    goal=0.25,
+    field_name="loss_variance",
+    goal_value=0.25,
     is_enough=lambda variance: variance >= 0.05,
-    question="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
-    move="Move Var(H) from 0 to its right end, 0.25",
-    answer=answer,
+    question_sentence="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
+    instruction="Move Var(H) from 0 to its right end, 0.25",
+    write_answer=answer,
 )

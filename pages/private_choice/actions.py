@@ -257,8 +257,8 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
         "Choose one number privately",
         CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose]),
     )
-    options: dict[str, Any] = {"is_main": True, "help": help_text}
-    confirm_button(button_label, "private_choose", "casino", select, request, request, **options)
+    choice_options: dict[str, Any] = {"is_main": True, "help": help_text}
+    confirm_button(button_label, "private_choose", "casino", select, request, request, **choice_options)
     if request.total_epsilon is not None:
         choice_text = f"{choice_text} {request.describe_budget()}."
     elif copy_text == choice_text:
@@ -317,8 +317,8 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
         return
     delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
-    release = epsilon, delta, range_ends, find_range_facts(*range_ends)
-    code_choice = selections.build_code(selection, number, original, *release)
+    release_arguments = epsilon, delta, range_ends, find_range_facts(*range_ends)
+    code_choice = selections.build_code(selection, number, original, *release_arguments)
     if code_choice is None:
         if problems := fields.check_epsilon(epsilon):
             fields.show_problems(problems)
@@ -326,7 +326,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
             st.info("No program can be written: L must lie below U on the page *Mean*.")
         return
     if number in OF_MEAN:
-        lower_text, upper_text = (wording.entered(end or 0.0) for end in range_ends)
+        lower_text, upper_text = (wording.entered(range_end or 0.0) for range_end in range_ends)
         st.caption(f"Value bounds [{lower_text}, {upper_text}] as on the page *Mean*.")
     st.caption("ε of the release as at the top of the page.")
     cards.show_code(code_choice, f"private_chosen_{index}")

@@ -1,6 +1,6 @@
 """Private selection on the pages of other questions: the bound of a card, a pair of bounds, and the range of a value.
 
-The machinery finds this module by `Question.draws` of the question that it belongs to; no question knows it.
+The machinery finds this module by `Question.draws_bounds` of the question that it belongs to; no question knows it.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ class BoundSelection:
     def draw_button(self, key: str, button_type: str) -> None:
         """Show the button, which asks before each draw."""
         assert self.request is not None
-        options: dict[str, Any] = {"type": button_type, "help": self.help}
+        button_options: dict[str, Any] = {"type": button_type, "help": self.help}
         actions.confirm_button(
-            self.name, key, "casino", actions.select, self.request, self.request, **options
+            self.name, key, "casino", actions.select, self.request, self.request, **button_options
         )
 
 
@@ -203,7 +203,7 @@ def _find_selection(
     Of a total, every release takes its share of what those before it left: the selection may be of a request that was
     made before any of them, and the release gets what all of them leave.
     """
-    settings, column = read_settings(), selections.find_column(request, dataset)
+    settings, column_name = read_settings(), selections.find_column(request, dataset)
     ledger, requests = session.get_ledger(), [request]
     if settings.is_total_epsilon:
         for k in range(len(ledger.releases) - 1, -1, -1):
@@ -213,9 +213,9 @@ def _find_selection(
             assert isinstance(earlier_request, SelectionRequest)
             requests.append(earlier_request)
     for earlier_request in requests:
-        key = earlier_request.number, earlier_request.problem, column
+        selection_key = earlier_request.number, earlier_request.problem, column_name
         fitting_selections = [
-            s for number, s in actions.list_choices() if (number, s.problem, s.column) == key
+            s for number, s in actions.list_choices() if (number, s.problem, s.column) == selection_key
         ]
         if fitting_selections:
             if earlier_request.total_epsilon is not None:
@@ -369,10 +369,10 @@ def _read_range_problem() -> RangeProblem | None:
     Raises:
         InvalidInput: The fields do not fit together.
     """
-    state, key = st.session_state, QUESTION.key
+    session_state, key = st.session_state, QUESTION.key
     # A bound on rows that was selected before is paid for. The field holds a float.
     drawn_caps = [drawn.value for number, drawn in actions.list_numbers() if number is BoundPurpose.CAP]
-    row_bound = int(state.get(key("range_bound")) or [1, *drawn_caps][-1])
+    row_bound = int(session_state.get(key("range_bound")) or [1, *drawn_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         knowledge = fields.draw(QUESTION, "range_known")
@@ -386,8 +386,8 @@ def _read_range_problem() -> RangeProblem | None:
         users_label = "" if row_bound == 1 else f"Users with {row_bound:,} rows or more, about"
         users_guess = fields.draw(QUESTION, "range_users", users_label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
-    release_epsilon = state.get(keys.EPSILON)
-    relation: Relation = state.get(key("relation")) or QUESTION.get_initial_value("relation")
+    release_epsilon = session_state.get(keys.EPSILON)
+    relation: Relation = session_state.get(key("relation")) or QUESTION.get_initial_value("relation")
     if release_epsilon is not None and is_total:
         neighbours = relation.neighbours
         share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
@@ -395,8 +395,8 @@ def _read_range_problem() -> RangeProblem | None:
         epsilon, release_epsilon = shares.selection, shares.release
     if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
         return None
-    if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
+    if any(key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
+    further_settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
-    return RangeProblem(float(release_epsilon), epsilon, *settings, clamps_users)
+    return RangeProblem(float(release_epsilon), epsilon, *further_settings, clamps_users)

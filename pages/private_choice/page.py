@@ -61,12 +61,12 @@ def follow_mean(dataset: Dataset) -> None:
         QUESTION.get_initial_value("user_share"),
     )
     mean_answer = elsewhere.build_answer(dataset)
-    share = first_share = PrivateParameters(1.0).variance_share
+    variance_share = worst_share = PrivateParameters(1.0).variance_share
     release = None if mean_answer is None else mean_answer.setting
     if release is not None and not (release.uses_values and dataset.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
-        share = min(release.variance_share or 0.0, first_share) or first_share
-    _follow("variance_share", "variance_followed", share, first_share)
+        variance_share = min(release.variance_share or 0.0, worst_share) or worst_share
+    _follow("variance_share", "variance_followed", variance_share, worst_share)
 
 
 def _follow(field_name: str, followed_name: str, mean_value: float, first_value: float) -> None:

@@ -195,10 +195,10 @@ def _build_selection(
 
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
     """Build a selected number; None if no draw for its question can give it."""
-    number, column, value = members["number"], members.get("column", ""), members["value"]
+    number, column_name, drawn_value = members["number"], members.get("column", ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:
-        if (number is OtherBound.TOTAL) != bool(column):
+        if (number is OtherBound.TOTAL) != bool(column_name):
             problems.add("a unit and a column go with the bound on a total")
         if (guess is None) != (factor is None):
             problems.add("a guess goes with a factor that says how good it is")
@@ -215,7 +215,7 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
         prior = Prior(guess, factor)
     epsilon, largest, unit_size = members["asked_epsilon"], members["largest"], members.get("unit", 1.0)
     problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit_size)
-    return PrivateChoice(value, facts, problem, column) if value in problem.bounds else None
+    return PrivateChoice(drawn_value, facts, problem, column_name) if drawn_value in problem.bounds else None
 
 
 def merge(choices: Mapping[str, Choices], further_choices: Mapping[str, Choices]) -> dict[str, Choices]:

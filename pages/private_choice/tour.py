@@ -32,10 +32,10 @@ _BEGIN = PageParameters(1.0, purpose=BoundPurpose.SMOOTH, selection_epsilon=0.01
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,
-    field="selection_epsilon",
-    goal=0.1,
+    field_name="selection_epsilon",
+    goal_value=0.1,
     is_enough=lambda epsilon: epsilon >= 0.05,
-    question="A bound that is read off the data leaks. What does a private choice cost?",
-    move="Raise *ε of the choice* from 0.01 to 0.1",
-    answer=write_answer,
+    question_sentence="A bound that is read off the data leaks. What does a private choice cost?",
+    instruction="Raise *ε of the choice* from 0.01 to 0.1",
+    write_answer=write_answer,
 )

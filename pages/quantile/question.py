@@ -41,14 +41,14 @@ QUESTION = Question(
     url_path="quantile",
     group="Choose a bound",
     lead="You release quantiles with user-level differential privacy. **How many rows may one user count for?**",
-    step="a quantile",
+    release_text="a quantile",
     sentence="I release a median or other quantiles: how should I weight users' values?",
     release_phrase="A quantile or median",
     answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
     other_origins=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("bound_from", "neighbours", "low", "high"),
     # It was in every link before there were programs, and is in none of a program that lacks smooth weights.
     former_fields={"weighting": {"program": Program.BEST}},

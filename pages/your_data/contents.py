@@ -162,7 +162,7 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
     if file_content.left_out:
         lines_text = "\n".join(f"- {plain(left_out_text, 400)}" for left_out_text in file_content.left_out)
         st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")
-        for known_file in file_content.content.files:
+        for known_file in file_content.content.known_files:
             if session.dataset().name != known_file.name:
                 st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")
     if file_content.setting_problems:

@@ -136,9 +136,9 @@ def describe_best(solution: PopulationSolution) -> str:
 def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     """List the users capped at the optimum for several alpha, in the limit of many rows."""
     smallest_fraction = solution.parameters.population_problem(None).smallest_fraction
-    rows = []
+    table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
-        row = {"α": f"{wording.entered(alpha)}"}
+        table_row = {"α": f"{wording.entered(alpha)}"}
         for epsilon, best_caps in solution.caps_by_epsilon.items():
             best_cap = best_caps[i]
             setting_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(best_cap.fraction)
@@ -146,13 +146,13 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
             if has_no_best(best_cap, smallest_fraction):
                 fraction_text, users_text = "ever smaller", "–"
                 sum_text = "0" if best_cap.bias == 0.0 else sum_text
-            row |= {
+            table_row |= {
                 f"Best τ₀, {setting_text}": fraction_text,
                 f"Users who lose rows, {setting_text}": users_text,
                 f"Smallest sum, {setting_text}": sum_text,
             }
-        rows.append(row)
-    return rows
+        table_rows.append(table_row)
+    return table_rows
 
 
 def list_cost_columns(
@@ -172,8 +172,8 @@ def list_cost_columns(
     return {
         "num_rows": num_rows,
         **{
-            name: np.array([getattr(cap, attribute_name) for cap in cost.best_caps], dtype=np.float64)
-            for name, attribute_name in attributes_by_column.items()
+            column_name: np.array([getattr(cap, attribute_name) for cap in cost.best_caps], dtype=np.float64)
+            for column_name, attribute_name in attributes_by_column.items()
         },
         "floor": np.full(num_rows.shape, cost.limit_cap.total),
         "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_terms / num_rows),
@@ -325,9 +325,9 @@ def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningPara
 
 def _build_fraction_axis(limits: tuple[float, float]) -> Axis:
     """Build the axis of tau_0 between these limits, which nothing moves."""
-    title = "bound as a share of all rows"
+    axis_title = "bound as a share of all rows"
     return Axis(
-        "bound, as a share of all rows", "share of all rows", limits, title=title, limits_range=limits
+        "bound, as a share of all rows", "share of all rows", limits, title=axis_title, limits_range=limits
     )
 
 

@@ -256,21 +256,22 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     best_cap, cap, total = solution.best_cap, solution.best_cap.max_contributions, solution.best_cap.total
     parts_by_name = list_parts(best_cap)
     share_texts = {
-        name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts_by_name.items()
+        part_name: wording.percent(part_value / total) if total > 0.0 else ""
+        for part_name, part_value in parts_by_name.items()
     }
-    largest_part_name = max(parts_by_name, key=lambda name: parts_by_name[name])
+    largest_part_name = max(parts_by_name, key=lambda part_name: parts_by_name[part_name])
     share_note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
     cap_text, key = wording.counted(cap, "row"), "max_contributions"
     part_numbers = [
         Number(
-            name,
-            wording.number(part),
-            share_texts[name] and f"{share_texts[name]} of it",
+            part_name,
+            wording.number(part_value),
+            share_texts[part_name] and f"{share_texts[part_name]} of it",
             NUMBER_HELPS[key],
-            part,
+            part_value,
             key=key,
         )
-        for (name, part), key in zip(parts_by_name.items(), PART_COLUMNS.values(), strict=True)
+        for (part_name, part_value), key in zip(parts_by_name.items(), PART_COLUMNS.values(), strict=True)
     ]
     tau_0, bound_help = best_cap.fraction, NUMBER_HELPS["bound"]
     return (
@@ -369,7 +370,8 @@ def list_bias_bound_rows(
     if own_bound is not None:
         fractions["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
     biases_by_column = {
-        name: optimal_cap.compute_bias_terms(solution.problem, tau_0) for name, tau_0 in fractions.items()
+        column_name: optimal_cap.compute_bias_terms(solution.problem, tau_0)
+        for column_name, tau_0 in fractions.items()
     }
 
     def format_twice(bias: FloatArray) -> str:
@@ -381,7 +383,7 @@ def list_bias_bound_rows(
             "Way": term.ways,
             "Bound": term.title,
             "Needs": term.needs,
-            **{name: format_twice(biases[term]) for name, biases in biases_by_column.items()},
+            **{column_name: format_twice(biases[term]) for column_name, biases in biases_by_column.items()},
             "Best bound under it": wording.counted(round(best_cap.cap), "row"),
             "Its excess risk": wording.number(best_cap.total),
             "Formula": f"${term.formula}$",

@@ -26,18 +26,18 @@ FLOOR = 1e-5
 
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     """Plot the cost of the direct choice over its budget."""
-    parameters, axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
+    parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
     regret = comparison.regret_over_epsilon(parameters, solution.data.histogram)
     epsilons = Column("selection_epsilon", regret.epsilons)
     median_costs, high_costs = (
-        np.maximum(costs[0], FLOOR) for costs in (regret.median_regrets, regret.percentile_95_regrets)
+        np.maximum(regrets[0], FLOOR) for regrets in (regret.median_regrets, regret.percentile_95_regrets)
     )
     high_name = "Direct choice, 95th percentile"
     items: list[Item] = [
         Curve("Direct choice, median", epsilons, Column("median", median_costs), Style.CAP),
         Curve(high_name, epsilons, Column("percentile_95", high_costs), Style.CAP, dash="dot", width=1.5),
     ]
-    if axis.contains(parameters.selection_epsilon):
+    if epsilon_axis.contains(parameters.selection_epsilon):
         items.append(Level("ε as chosen", parameters.selection_epsilon, is_vertical=True, dash="longdash"))
     cost_name = f"extra {name_error(parameters)}"
     if solution.is_rank_error:
@@ -46,7 +46,7 @@ def plot_over_epsilon(solution: PrivateSolution) -> Plot:
         "private-cost-epsilon",
         "Cost over ε of the choice",
         "Choosing privately costs less the larger its budget: median and 95th percentile of the cost.",
-        axis,
+        epsilon_axis,
         Axis(cost_name, number_format=".2%"),
         items,
         solution.data.provenance,

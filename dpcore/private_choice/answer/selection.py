@@ -262,15 +262,15 @@ def select(
             raise refuse("the data have no values to choose a range from")
         return private_range.choose(problem, dataset.values, charge)
     user_amounts = amounts_of(dataset) if user_amounts is None else user_amounts
-    column = find_column(request, dataset)
+    column_name = find_column(request, dataset)
     if isinstance(problem, PrivatePairProblem):
-        return private_pair.choose_pair(problem, _build_pairs(problem, user_amounts), charge, column)
+        return private_pair.choose_pair(problem, _build_pairs(problem, user_amounts), charge, column_name)
     histogram = user_amounts.histogram
     if request.number is OtherBound.TOTAL:
         if user_amounts.totals is None:
             raise refuse("there is no total for each user to draw a bound from")
         histogram = release_bounds.count_units(user_amounts.totals, problem.unit, problem.largest)
-    return choice.choose(problem, histogram, charge, column)
+    return choice.choose(problem, histogram, charge, column_name)
 
 
 def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
@@ -341,16 +341,16 @@ def build_answer(
         release, which has numbers that were read off private values.
     """
     if isinstance(selection, PrivatePair):
-        headline, number = _write_pair_texts(selection)
+        headline, card_number = _write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, number = _write_number_texts(selection, request.number, dataset)
+        headline, card_number = _write_number_texts(selection, request.number, dataset)
     code_arguments = request.number, dataset, request.epsilon, request.delta
     value_range = value_range or find_value_range(card, request.number)
     return Answer(
         headline=headline,
         detail=describe_spending(selection.facts, request, range_facts),
-        numbers=(number,),
+        numbers=(card_number,),
         assumptions=(
             f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
             "The settings of the draw are public: none was read off these data",
@@ -382,17 +382,17 @@ def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: D
     """Write the headline and the number of a selected bound or quantile."""
     number_label, value_text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit_name = "rows per user"
-    if column := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
-        unit_name, note = f"{column} per user", note if number is BoundPurpose.SUM else ""
-        headline = f"Clamp each user's total of {wording.plain(column)} at {value_text}."
+    if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
+        unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
+        headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
     elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
         number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
         headline = f"Take {value_text} as the {NUMBER_NAMES[number]}."
     else:
         value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
         headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(value_text)
-    value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
-    return headline, Number(number_label, value_text, note, value=value, unit=unit_name)
+    number_value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
+    return headline, Number(number_label, value_text, note, value=number_value, unit=unit_name)
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:
@@ -434,10 +434,10 @@ def build_code(
     lacks_bound = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
     if not isinstance(selection, PrivateChoice) or lacks_bound:
         return None
-    facts, value = selection.facts, selection.value
-    form_name, bound_fields = forms.name_cap_form(value), dict[str, Any](max_rows=int(value))
+    facts, drawn_value = selection.facts, selection.value
+    form_name, bound_fields = forms.name_cap_form(drawn_value), dict[str, Any](max_rows=int(drawn_value))
     if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
-        form_name, bound_fields = forms.name_smooth_form(value), {"threshold": value}
+        form_name, bound_fields = forms.name_smooth_form(drawn_value), {"threshold": drawn_value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
@@ -452,9 +452,9 @@ def build_code(
     elif quantity is Quantity.COUNT:
         if delta is not None:
             base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-        if column := selection.column or forms.find_summed_column(dataset):
+        if column_name := selection.column or forms.find_summed_column(dataset):
             form_name, quantity = "Clamp", Quantity.SUM
-            bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+            bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
 
@@ -470,12 +470,12 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
     question: dict[str, Any]
     answer: dict[str, Any]
     if isinstance(selection, PrivateChoice):
-        problem, column = selection.problem, selection.column
+        problem, column_name = selection.problem, selection.column
         question = {"condition": to_values(problem.condition), "largest": problem.largest}
-        if column:
-            question |= {"unit": problem.unit, "column": column}
+        if column_name:
+            question |= {"unit": problem.unit, "column": column_name}
         question["prior"] = None if problem.prior is None else to_values(problem.prior)
-        answer = {"value": selection.value, "unit": f"{column or 'rows'} per user"}
+        answer = {"value": selection.value, "unit": f"{column_name or 'rows'} per user"}
     elif isinstance(selection, PrivatePair):
         question = to_values(selection.problem) | {"parameters": to_values(selection.problem.parameters)}
         answer = {"max_groups": selection.max_groups, "max_amount": selection.max_amount}

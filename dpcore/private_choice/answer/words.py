@@ -132,9 +132,9 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
     """List the assumptions about the data, the budgets and the costs, a sentence each."""
     value_assumptions: tuple[str, ...] = ()
     if parameters.purpose in OF_MEAN and parameters.user_share:
-        share = wording.number(parameters.user_share, 2)
+        share_text = wording.number(parameters.user_share, 2)
         value_assumptions = (
-            f"The error is about this table's mean; a share of {share} of the variance lies between users",
+            f"The error is about this table's mean; a share of {share_text} of the variance lies between users",
             f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at",
         )
     elif parameters.purpose in OF_MEAN:
@@ -172,9 +172,9 @@ def describe_forecasts(forecasts: FloatArray, num_rows: int | None = None) -> st
             for amount_text, n in zip(amount_texts, choice.FORECAST_USER_COUNTS, strict=True)
         )
         forecast_text = f"a draw adds {', '.join([f'{first_text} users', *other_texts])} to the error"
-    text = f"On public samples {forecast_text}, on average, at most."
+    sample_text = f"On public samples {forecast_text}, on average, at most."
     remedy_text = "A larger ε of the draw or a bound that you know does better."
-    return f"{text} {remedy_text}" if forecasts.max() > 1.0 else text
+    return f"{sample_text} {remedy_text}" if forecasts.max() > 1.0 else sample_text
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:

@@ -33,7 +33,7 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupP
 RNG = np.random.default_rng(11)
 USERS, GROUPS = RNG.integers(0, 60, 900), RNG.integers(0, 4, 900)
 VALUES = (RNG.random(900) * 4.0 + GROUPS).round(2)
-PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, sums=VALUES)
+PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, values=VALUES)
 
 
 def build_parameters(
@@ -228,7 +228,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
 
 
 def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
-    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, sums=VALUES[:150])
+    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, values=VALUES[:150])
     for noise, objectives in (
         (NoiseKind.LAPLACE, (Objective.ROOT_MEAN_SQUARE, Objective.LARGE_GROUPS)),
         (NoiseKind.GAUSSIAN, (Objective.MEAN_RMSE,)),
@@ -247,12 +247,13 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
             assert "Proved" not in found.certificate.sentence
             assert found.error == min(*every.values(), problem.error_of_nothing)
     one = PerGroupProblem(
-        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, sums=VALUES[:9]), build_parameters(9.0)
+        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, values=VALUES[:9]),
+        build_parameters(9.0),
     )
     # One group and one row each: nothing is left to chance.
     assert best_mean_pair(one).certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
-        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, sums=VALUES),
+        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, values=VALUES),
         build_parameters(30.0),
     )
     found = best_mean_pair(wide)
@@ -268,7 +269,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
 
 def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     # With half of epsilon for each sum, and its error by a normal pair, nothing was worth releasing up to 0.8.
-    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, sums=VALUES[:150])
+    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, values=VALUES[:150])
     assert not best_mean_pair(PerGroupProblem(thin, build_parameters(0.7))).releases_nothing
     problem = PerGroupProblem(PAIRS, build_parameters(1e-3))
     found = best_mean_pair(problem)
@@ -332,8 +333,9 @@ def test_values_in_another_order_than_the_pairs_are_not_clamped() -> None:
 def test_what_no_mean_can_be_made_of_is_refused() -> None:
     with pytest.raises(InvalidInput, match="beyond lower or upper"):
         PerGroupProblem(PAIRS, PerGroupParameters(1.0, Statistic.MEAN, lower=0.0, upper=5.0))
+    codes = np.zeros(1, dtype=np.int64)
     with pytest.raises(InvalidInput, match="sums of squares"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1, rows=[2], sums=[1.0]), build_parameters(1.0))
+        PerGroupProblem(UserGroupPairs(codes, codes, codes + 2, 1, np.ones(1)), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="best_mean_pair"):

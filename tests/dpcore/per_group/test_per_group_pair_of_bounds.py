@@ -108,7 +108,7 @@ def sums_of(amounts: np.ndarray) -> UserGroupPairs:
     per_user = 1 + np.arange(40) % 12
     users = np.repeat(np.arange(40), per_user)
     groups = np.arange(users.size) - np.repeat(np.cumsum(per_user) - per_user, per_user)
-    return UserGroupPairs.from_arrays(users, groups, 12, sums=np.resize(amounts, users.size))
+    return UserGroupPairs.from_arrays(users, groups, 12, values=np.resize(amounts, users.size))
 
 
 @pytest.mark.parametrize("objective", Objective)

@@ -21,15 +21,15 @@ GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
     users, groups, values = [3, 1, 3, 1, 3], [0, 2, 0, 1, 2], [1.0, 2.0, 4.0, 8.0, 16.0]
-    pairs = UserGroupPairs.from_arrays(users, groups, 4, sums=values)
+    pairs = UserGroupPairs.from_arrays(users, groups, 4, values=values)
     assert pairs.user_codes.tolist() == [1, 1, 3, 3]
     assert pairs.group_codes.tolist() == [1, 2, 0, 2]
     assert pairs.rows.tolist() == [1, 1, 2, 1]
     assert pairs.sums.tolist() == [8.0, 2.0, 5.0, 16.0]
     assert pairs.sums_of_squares.tolist() == [64.0, 4.0, 17.0, 256.0]
     assert pairs.groups_per_user.tolist() == [2, 2]
-    again = UserGroupPairs.from_arrays(
-        pairs.user_codes, pairs.group_codes, 4, pairs.rows, pairs.sums, pairs.sums_of_squares
+    again = UserGroupPairs(
+        pairs.user_codes, pairs.group_codes, pairs.rows, 4, pairs.sums, pairs.sums_of_squares
     )
     for name in ("user_codes", "group_codes", "rows", "sums", "sums_of_squares"):
         assert np.array_equal(getattr(again, name), getattr(pairs, name))
@@ -83,7 +83,7 @@ def test_a_sum_needs_sums_of_at_least_zero(small: UserGroupPairs) -> None:
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked)
     with pytest.raises(InvalidInput, match=r"1 of 2 sums.*any sign"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, sums=[-1.0, 2.0]), asked)
+        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, values=[-1.0, 2.0]), asked)
     assert PerGroupProblem(small, asked).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)
 
 

@@ -69,7 +69,7 @@ def build_parameters(
 def many_users(seed: int = 3) -> UserGroupPairs:
     rng = np.random.default_rng(seed)
     who, what = rng.zipf(1.5, 900) % 120, rng.integers(0, 49, 900) ** 2 // 450
-    return UserGroupPairs.from_arrays(who, what, 6, sums=rng.gamma(0.8, 4.0, 900).round(2))
+    return UserGroupPairs.from_arrays(who, what, 6, values=rng.gamma(0.8, 4.0, 900).round(2))
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)
@@ -371,7 +371,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     problem = PerGroupProblem(many_users(), build_parameters())
     epsilons = np.array([0.5, 2.0, 8.0])
-    found = Selection(problem).evaluate_over_epsilon(epsilons, 2, 3.0)
+    found = Selection(problem).evaluate_at(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
         alone = Selection(
             PerGroupProblem(many_users(), replace(build_parameters(), epsilon=float(epsilon)))

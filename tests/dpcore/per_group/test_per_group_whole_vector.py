@@ -38,7 +38,7 @@ def build_parameters(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> 
 def summed(vectors: list[list[float]], noise: NoiseKind, **more: object) -> PerGroupProblem:
     users = np.repeat(np.arange(len(vectors)), [len(v) for v in vectors])
     groups = np.concatenate([np.arange(len(v)) for v in vectors])
-    pairs = UserGroupPairs.from_arrays(users, groups, 8, sums=np.concatenate(vectors).astype(float))
+    pairs = UserGroupPairs.from_arrays(users, groups, 8, values=np.concatenate(vectors).astype(float))
     return PerGroupProblem(pairs, build_parameters(noise, statistic=Statistic.SUM, **more))
 
 
@@ -153,7 +153,7 @@ def test_one_value_of_the_error_by_hand() -> None:
     # One user with 3 and 1 rows, Laplace, epsilon 1, T = 2. Cap: (1, 1), missing (2, 0). Radial: (1.5, 0.5), missing
     # (1.5, 0.5). Noise variance 2 * 2^2 = 8. L0 = 1, Linf = 2: kept 2 or 1, each half: missing (2, 0.5) on average,
     # sampling variance (1, 1/4).
-    pairs = UserGroupPairs.from_arrays([0, 0], [0, 1], 2, rows=[3, 1])
+    pairs = UserGroupPairs(np.zeros(2, int), np.arange(2), np.array([3, 1]), 2)
     problem = PerGroupProblem(pairs, PerGroupParameters(1.0, program=Program.PYTHON))
     assert compute_vector_error(problem, VectorRule.CAP, 2.0) == pytest.approx(
         math.sqrt((4 + 0) / 2 + 8), rel=1e-14

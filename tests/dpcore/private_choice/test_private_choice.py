@@ -345,7 +345,7 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
         grid = choice.build_grid(64, True)
         far = found.distances(histogram, grid)[0]
         assert far[grid == best.max_total][0] == 0
-        assert compute_least_error(found, histogram) == pytest.approx(best.bias_plus_noise, rel=1e-12)
+        assert compute_least_error(found, histogram) == pytest.approx(best.errors.bias_plus_noise, rel=1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

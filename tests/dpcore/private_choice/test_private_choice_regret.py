@@ -38,7 +38,7 @@ def test_regret_by_enumeration() -> None:
         (
             RankedSum(4.0),
             lambda t: total.compute_errors(sums, t).bias_plus_noise,
-            total.best_bound(sums).bias_plus_noise,
+            total.best_bound(sums).errors.bias_plus_noise,
         ),
     )
     for condition, errors, best in cases:

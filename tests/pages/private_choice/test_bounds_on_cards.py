@@ -103,7 +103,7 @@ def test_from_the_button_to_number_code_and_session_file(
             kept = session_file.read_file(
                 session_file.write_file(session_file.read_session()).encode()
             ).content
-        assert kept.settings[key] == value
+        assert kept.values_by_key[key] == value
     assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
     confirm(at, f"{name}_card_draw")
     ((digest, choices),) = at.session_state["private_choice.choices"].items()

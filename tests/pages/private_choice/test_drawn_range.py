@@ -166,8 +166,8 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
     content = session_file.read_file(
         session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
     ).content
-    assert content.settings["private_choice.range_largest"] == 1000.0
-    assert content.settings["private_choice.range_known"] is KnownValue.TYPICAL
+    assert content.values_by_key["private_choice.range_largest"] == 1000.0
+    assert content.values_by_key["private_choice.range_known"] is KnownValue.TYPICAL
     # A link sets them; what is no number of users is named, and all else is followed.
     of = {"link": "1", "epsilon": "1", "range_known": "lowest", "range_lower": "2.5", "range_users": "0.5"}
     followed = open_app("Choose privately", **of)

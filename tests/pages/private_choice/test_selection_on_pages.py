@@ -123,7 +123,7 @@ def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     assert "below 0: 1" not in link_of(at) + str(address_of(at))
     with unittest.mock.patch.object(st, "session_state", at.session_state):
         taken = session_file.read_session()
-    assert "totals below 0" not in json.dumps(taken.settings, default=str)
+    assert "totals below 0" not in json.dumps(taken.values_by_key, default=str)
     answer = ss.sum_bound(table(BASE + rows), epsilon=1, highest_total=100)
     drawn = answer.draw(1.0)
     for text in (drawn.to_json(), drawn.code("python"), str(drawn)):

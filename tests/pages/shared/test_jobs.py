@@ -37,7 +37,7 @@ def test_work_reports_and_ends():
         return 42
 
     job.run(work)
-    assert (job.is_running, job.result, job.progress_share, job.problems) == (False, 42, 1.0, ())
+    assert (job.is_running, job.result, job.progress_share, job.input_problems) == (False, 42, 1.0, ())
 
 
 def test_a_stop_is_heard_while_the_work_runs():
@@ -158,7 +158,7 @@ def failing(error):
 )
 def test_every_error_is_kept_as_a_sentence_that_quotes_nothing(error, says, again):
     job = failing(error)
-    (problem,) = job.problems
+    (problem,) = job.input_problems
     assert says in problem.sentence
     assert "s3cr3t" not in problem.sentence
     assert (job.has_failed, job.retry_work is not None) == (True, again)

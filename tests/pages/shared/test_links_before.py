@@ -154,9 +154,9 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     assert question.key("neighbours") not in entries
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
-            if spec.propose is not None:
+            if spec.propose_values is not None:
                 names = dict.fromkeys((*spec.fields, *spec.other_origins))
-                assert {*spec.propose(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
+                assert {*spec.propose_values(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
 
 
 def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:

@@ -106,7 +106,7 @@ def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> N
         "second": {"origin": "shop-events", "generator": {}}
     }
     session_read = read_json(before)
-    assert session_read.content.data is not None
+    assert session_read.content.loaded_data is not None
     assert [problem.message for problem in session_read.setting_problems] == [
         "the second data set of this file is left out: pages show one data set at a time"
     ]
@@ -135,18 +135,18 @@ def reopen(content: Content) -> session_file.FileContent:
 
 def test_everything_comes_back() -> None:
     session_read = reopen(build_content())
-    assert replace(session_read.content, pins=(), own_tables={}) == replace(
-        build_content(), pins=(), own_tables={}
+    assert replace(session_read.content, pins=(), tables_by_page={}) == replace(
+        build_content(), pins=(), tables_by_page={}
     )
     for name, table in tables().items():
-        back = session_read.content.own_tables[name]
-        assert type(back.table) is type(table.table)
-        assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
-        assert back.entries == table.entries
+        back = session_read.content.tables_by_page[name]
+        assert type(back.table_entry) is type(table.table_entry)
+        assert (back.dataset, back.table_entry.account, back.table_entry.design) == (TABLE, ACCOUNT, DESIGN)
+        assert back.numbers_by_field == table.numbers_by_field
     assert [own_tables.PIN_CODEC.write(pin) for pin in session_read.content.pins] == [
         own_tables.PIN_CODEC.write(PIN)
     ]
-    assert session_read.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
+    assert session_read.content.ledgers_by_question[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (session_read.setting_problems, session_read.left_out) == ((), ())
     for origin in (
         session.Origin("shop-events"),
@@ -163,25 +163,28 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     assert public.disclosure is Disclosure.PUBLIC
     assert Content(session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE))).disclosure == FACTS
     private = Content(session.LoadedData(SECRET, session.Origin(session.UPLOADED)))
-    accounts = Content(public.data, accounts={"": {"0" * 64: LEDGER}})
-    own = Content(public.data, own_tables=tables())
-    for content in (build_content(), private, accounts, own, Content(public.data, files=FILES)):
+    accounts = Content(public.loaded_data, ledgers_by_question={"": {"0" * 64: LEDGER}})
+    own = Content(public.loaded_data, tables_by_page=tables())
+    for content in (build_content(), private, accounts, own, Content(public.loaded_data, known_files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
         assert write_json(content)["label"] == Disclosure.PRIVATE.label
-    assert Content(public.data, files=FILES[1:]).disclosure is Disclosure.PUBLIC
-    of_all = replace(tables()["regression"].table, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
-    assert Content(public.data, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
+    assert Content(public.loaded_data, known_files=FILES[1:]).disclosure is Disclosure.PUBLIC
+    of_all = replace(tables()["regression"].table_entry, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
+    assert (
+        Content(public.loaded_data, tables_by_page={"regression": OwnTable(of_all)}).disclosure
+        is Disclosure.PUBLIC
+    )
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = write_json(Content(None, own_tables=tables()))
+    content = write_json(Content(None, tables_by_page=tables()))
     assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
     # Room for one of them: four rows of two features, a label and a code, and two sizes.
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
-    content = write_json(Content(None, own_tables=tables()))
+    content = write_json(Content(None, tables_by_page=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Training: its own table is too large for a file"]
-    assert read_json(content).content.own_tables["regression"].dataset == TABLE
+    assert read_json(content).content.tables_by_page["regression"].dataset == TABLE
 
 
 def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
@@ -210,8 +213,8 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
     session_read = reopen(content)
     assert session_read.content.epsilon == epsilon
-    back = session_read.content.settings
-    assert all(back[key] == content.settings[key] for key in back)
+    back = session_read.content.values_by_key
+    assert all(back[key] == content.values_by_key[key] for key in back)
     assert len(back) + len(session_read.setting_problems) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters is not None
@@ -235,13 +238,13 @@ def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
     }
     session_read = reopen(Content(None, 1.0, first_values))
     assert session_read.setting_problems == ()
-    assert {key: session_read.content.settings[key] for key in first_values} == first_values
+    assert {key: session_read.content.values_by_key[key] for key in first_values} == first_values
 
 
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     settings_saved = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
     session_read = reopen(Content(None, None, settings_saved))
-    assert {key: session_read.content.settings[key] for key in settings_saved} == settings_saved
+    assert {key: session_read.content.values_by_key[key] for key in settings_saved} == settings_saved
     assert session_read.setting_problems == ()
 
 
@@ -254,7 +257,7 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
         "total": [],
     }
     session_read = read_json(content)
-    assert session_read.content.settings == {"mean.lower": 2.0}
+    assert session_read.content.values_by_key == {"mean.lower": 2.0}
     assert session_read.content.epsilon is None
     sentences = [problem.sentence for problem in session_read.setting_problems]
     for words in (
@@ -364,21 +367,23 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         session_read = session_file.read_file(content)
     except InvalidInput:
         return
-    if session_read.content.data is not None:  # The data are whole, or another sample that the file names.
-        assert session_read.content.data.dataset.digest == RELEASE.digest
-    for table in session_read.content.own_tables.values():
-        assert (table.dataset.digest, table.table.account) == (TABLE.digest, ACCOUNT)
+    if (
+        session_read.content.loaded_data is not None
+    ):  # The data are whole, or another sample that the file names.
+        assert session_read.content.loaded_data.dataset.digest == RELEASE.digest
+    for table in session_read.content.tables_by_page.values():
+        assert (table.dataset.digest, table.table_entry.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest
     # A number drawn comes back only where the file says what it cost.
-    for selections in session_read.content.releases.get("private_choice", {}).values():
+    for selections in session_read.content.releases_by_page.get("private_choice", {}).values():
         for _, one in selections:
-            assert one.facts in session_read.content.accounts[""][digest].releases
+            assert one.facts in session_read.content.ledgers_by_question[""][digest].releases
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
         session_file.apply_content(session_read.content)
         spent = state[keys.LEDGERS][digest].total
     assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
-    for key, value in session_read.content.settings.items():
+    for key, value in session_read.content.values_by_key.items():
         name, _, entry = key.partition(".")
         assert entry in catalogue.QUESTIONS[name].fields
         assert not isinstance(value, float) or math.isfinite(value)
@@ -387,14 +392,14 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply_content(reopen(Content(None, own_tables=tables())).content)
+        session_file.apply_content(reopen(Content(None, tables_by_page=tables())).content)
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
         assert (state["training.range_low_age"], state["training.range_high_age"]) == (0.0, 120.0)
         again = own_tables.list_tables(state)
-        assert {name: table.entries for name, table in again.items()} == {
-            name: table.entries for name, table in tables().items()
+        assert {name: table.numbers_by_field for name, table in again.items()} == {
+            name: table.numbers_by_field for name, table in tables().items()
         }
 
 
@@ -404,7 +409,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
         for _ in range(2):  # The same file twice.
-            session_file.apply_content(reopen(replace(build_content(), data=None)).content)
+            session_file.apply_content(reopen(replace(build_content(), loaded_data=None)).content)
         assert state[key] == {"x": ((BoundPurpose.SUM, other),), **DRAWN}
         state[key] = {
             SECRET.histogram.digest: (
@@ -441,12 +446,15 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     releases = {"private_choice": {"0" * 64: tuple(drawn)}}
     content = Content(
-        None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=releases
+        None,
+        ledgers_by_question={"": {"0" * 64: ledger}},
+        tables_by_page={"training": table},
+        releases_by_page=releases,
     )
     session_read = reopen(content).content
-    assert session_read.releases == releases
-    assert session_read.own_tables["training"].entries == table.entries
-    assert session_read.own_tables["training"].dataset == table.dataset
+    assert session_read.releases_by_page == releases
+    assert session_read.tables_by_page["training"].numbers_by_field == table.numbers_by_field
+    assert session_read.tables_by_page["training"].dataset == table.dataset
 
 
 def write_session(at: Any) -> bytes:

@@ -51,7 +51,9 @@ def answer_at(name: str, value: Any = None) -> str:
     """The answer of a step at a value of its field, by default where its question leads."""
     (question,) = [q for q in STOPS if q.name == name]
     step = tour.import_step(question)
-    return step.answer(step.origin.load(), step.parameters_at(step.goal if value is None else value))
+    return step.write_answer(
+        step.origin.load(), step.parameters_at(step.goal_value if value is None else value)
+    )
 
 
 def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() -> None:
@@ -71,13 +73,13 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
     origin, values, problems = links.read_link(dict(parse_qsl(query)), question)
     assert (origin, problems) == (step.origin, [])
     assert values == {key: getattr(step.parameters, name) for name, key in question.widgets.items()}
-    assert not step.is_enough(getattr(step.parameters, step.field))
-    assert step.is_enough(step.goal)
-    assert step.parameters_at(step.goal) != step.parameters
+    assert not step.is_enough(getattr(step.parameters, step.field_name))
+    assert step.is_enough(step.goal_value)
+    assert step.parameters_at(step.goal_value) != step.parameters
     # Two lines each beside the buttons: the figure stays whole on the first screen.
-    assert len(step.question) <= 115
+    assert len(step.question_sentence) <= 115
     assert len(answer_at(question.name).replace("*", "")) <= 178
-    assert not step.move.endswith(".")
+    assert not step.instruction.endswith(".")
     assert not step.origin.load().is_private
 
 
@@ -409,17 +411,17 @@ def test_the_tour_on_the_real_pages() -> None:
         assert at.session_state[keys.PAGE_PARAMETERS] == step.parameters
         assert address_of(at)["tour"] == str(number)
         assert strip.HINT in shown_texts(at)
-        widget = f"{question.widgets[step.field]}"
-        if step.field == "epsilon":
-            check(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
+        widget = f"{question.widgets[step.field_name]}"
+        if step.field_name == "epsilon":
+            check(at.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
         elif question.name == "start":
-            check(at.number_input(key=widget).set_value(float(step.goal)).run())
+            check(at.number_input(key=widget).set_value(float(step.goal_value)).run())
         elif question.name == "learning":
             check(at.button(key="tour_answer").click().run())
             assert answer_at("learning") in shown_texts(at)
-            check(at.slider(key=widget).set_value(step.goal).run())
+            check(at.slider(key=widget).set_value(step.goal_value).run())
         else:
-            check(at.number_input(key=widget).set_value(step.goal).run())
+            check(at.number_input(key=widget).set_value(step.goal_value).run())
         assert strip.HINT not in shown_texts(at)
         assert answer_at(question.name) in shown_texts(at)
         assert tour.OTHERWISE not in shown_texts(at)

@@ -260,7 +260,7 @@ def test_what_cannot_be_released_is_said():
 def test_the_better_noise_is_said():
     texts = shown_texts(open_tab(open_app(TITLE), "total", "Measures and noise"))
     laplace, gaussian = (
-        total.best_bound(problem_of(ROWS, EPSILON, noise, delta, is_integer=True)).absolute_error
+        total.best_bound(problem_of(ROWS, EPSILON, noise, delta, is_integer=True)).errors.absolute_errors
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
     assert f"The best error is {wording.number(laplace)} rows with Laplace noise" in texts
