@@ -226,7 +226,7 @@ def _run_implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any
 def _compute_implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:
     """Compute the objective of implicit feedback over all pairs."""
     users, items = users.astype(np.float64), items.astype(np.float64)
-    scores = np.einsum("pd,pd->p", users[ratings.graph.users], items[ratings.items])
+    scores = np.einsum("pd,pd->p", users[ratings.graph.user_codes], items[ratings.items])
     everywhere = float(np.sum((users.T @ users) * (items.T @ items)))
     rated = float(np.sum(ratings.values * (1.0 - scores) ** 2 - scores**2))
     return everywhere + rated + ridge * float(np.sum(users**2) + np.sum(items**2))

@@ -157,7 +157,7 @@ def select_smallest(
         # Among equal numbers the first rating is taken; the bits that are left make equal numbers rare.
         sort_values = sort_source.integers(0, 1 << number_bits, size=positions.size)
     else:
-        sort_values = sort_source[graph.tasks[positions]]
+        sort_values = sort_source[graph.task_codes[positions]]
     sort_keys = np.repeat(np.arange(capped_users.size), ratings_per_capped_user) << (index_bits + number_bits)
     sort_keys |= sort_values << index_bits
     sort_keys |= indices_in_row

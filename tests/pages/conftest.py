@@ -57,7 +57,12 @@ def of_first_split(question: experiment.Experiment, *rest: Any) -> experiment.Re
     solutions = REFERENCES(dataclasses.replace(question, splits=question.splits[:1]), *rest)
     if solutions is None:
         return None
-    scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")
+    scores = (
+        "scores_without_privacy",
+        "guessing_scores",
+        "scores_without_noise",
+        "scores_without_noise_and_clipping",
+    )
     all_of = {name: np.repeat(getattr(solutions, name), len(question.splits), axis=0) for name in scores}
     return dataclasses.replace(solutions, **all_of)
 

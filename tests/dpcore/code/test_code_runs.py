@@ -503,7 +503,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     )
     got = run(choice, Program.PYTHON)["released"]
     np.testing.assert_allclose(
-        got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.noise.scale * SURE
+        got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.laplace_noise.scale * SURE
     )
 
 

@@ -34,7 +34,7 @@ def test_a_split_is_a_partition_and_both_halves_keep_their_codes() -> None:
     assert train.num_users == test.num_users == 200
 
     def list_rows(*tables: Ratings) -> list[tuple[int, int, float]]:
-        return sorted(row for t in tables for row in zip(t.graph.users, t.items, t.values, strict=True))
+        return sorted(row for t in tables for row in zip(t.graph.user_codes, t.items, t.values, strict=True))
 
     assert list_rows(train, test) == list_rows(ratings)
     assert test.num_ratings / ratings.num_ratings == pytest.approx(0.3, abs=0.07)
@@ -79,9 +79,11 @@ def test_generated_ratings_have_the_spread_that_is_planted() -> None:
     assert ratings.values.var() == pytest.approx(0.4525, rel=0.6)
     # Users' own offsets: the variance of users' means rises by that, 0.36 with a standard error of 0.01.
     with_own = replace(quiet, user_offset_spread=0.6).draw(np.random.default_rng(1))
-    means = [np.bincount(one.graph.users, one.values) / np.diff(one.starts) for one in (with_own, ratings)]
+    means = [
+        np.bincount(one.graph.user_codes, one.values) / np.diff(one.starts) for one in (with_own, ratings)
+    ]
     assert means[0].var() - means[1].var() == pytest.approx(0.36, abs=0.05)
     dense = np.zeros((3_000, 60))
-    dense[ratings.graph.users, ratings.items] = 1.0
+    dense[ratings.graph.user_codes, ratings.items] = 1.0
     # With Zipf exponent 0 and equal activity every cell is as likely.
     assert dense.mean(axis=0) == pytest.approx(25.0 / 60.0, abs=0.05)

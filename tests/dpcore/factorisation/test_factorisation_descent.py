@@ -47,7 +47,7 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
     vectors = scale * rng.normal(size=(12, 3))
     users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
     users[:, 0] = SETTINGS.offset
-    is_other_user = weighted.ratings.graph.users != user
+    is_other_user = weighted.ratings.graph.user_codes != user
     other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     difference = sum_gradients(weighted, users, vectors, RANGE, bound) - sum_gradients(
         other_ratings, users, vectors, RANGE, bound
@@ -67,7 +67,7 @@ def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None
     users, vectors = rng.normal(size=(40, 3)), rng.normal(size=(12, 3))
 
     def loss(of: np.ndarray) -> float:
-        predicted = np.einsum("pd,pd->p", users[ratings.graph.users], of[ratings.items])
+        predicted = np.einsum("pd,pd->p", users[ratings.graph.user_codes], of[ratings.items])
         return float(np.sum(weights * (predicted - RANGE.centre(ratings.values)) ** 2) / 2.0)
 
     gradients = sum_gradients(weighted, users, vectors, RANGE, 1e9)

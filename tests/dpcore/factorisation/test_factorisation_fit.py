@@ -44,7 +44,7 @@ def test_a_sweep_is_least_squares_row_by_row(offset: float) -> None:
     settings = FactorSettings(4, 1, user_ridge=0.7, item_ridge=0.3, offset=offset)
     first = np.random.default_rng(0).normal(size=(12, 4))
     dense = np.full((40, 12), np.nan)
-    dense[ratings.graph.users, ratings.items] = ratings.values - RANGE.midpoint
+    dense[ratings.graph.user_codes, ratings.items] = ratings.values - RANGE.midpoint
     fixed = int(offset > 0.0)
     users = np.concatenate([x for _, x in solve_users(ratings, first, settings, RANGE)])
     for user in range(40):
@@ -71,7 +71,7 @@ def test_blocks_and_single_precision_change_nothing_but_digits(monkeypatch: pyte
 
 def objective(model: FactorModel, train: Ratings, users: np.ndarray) -> float:
     """Squared errors over all ratings, plus the ridges, each vector's once: (D.1) of Krichene et al. 2023."""
-    predicted = np.einsum("pd,pd->p", users[train.graph.users], model.item_vectors[train.items])
+    predicted = np.einsum("pd,pd->p", users[train.graph.user_codes], model.item_vectors[train.items])
     errors = np.sum((predicted - model.range.centre(train.values)) ** 2)
     of_items = model.settings.item_ridge * np.sum(model.item_vectors**2)
     return float(errors + model.settings.user_ridge * np.sum(users**2) + of_items)
@@ -159,12 +159,12 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
     model = studies.add_own_offsets(means)
     result = model.solve_user_vectors(train)[:, -1]
     residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
-    by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)
+    by_hand = np.bincount(train.graph.user_codes, residuals, 900) / (np.diff(train.starts) + 5.0)
     assert result == pytest.approx(by_hand, abs=1e-4)
     # What is released is the same, and predictions are those of both together.
     assert np.array_equal(model.item_vectors[:, 0], means.item_vectors[:, 0])
     predictions = model.predict(model.solve_user_vectors(train), test)
-    at = means.item_vectors[test.items, 0] + by_hand[test.graph.users] + RANGE.midpoint
+    at = means.item_vectors[test.items, 0] + by_hand[test.graph.user_codes] + RANGE.midpoint
     assert predictions == pytest.approx(np.clip(at, RANGE.lowest, RANGE.highest), abs=1e-4)
     buckets = assign_buckets(train.item_counts)
     # Offsets explain 0.36 of a variance of about 1.
@@ -206,7 +206,7 @@ def test_weights_enter_both_sums() -> None:
     users = np.concatenate([x for _, x in solve_users(ratings, first, settings, RANGE)])
     for item in range(12):
         at = ratings.items == item
-        x, y = users[ratings.graph.users[at]], ratings.values[at] - RANGE.midpoint
+        x, y = users[ratings.graph.user_codes[at]], ratings.values[at] - RANGE.midpoint
         assert sums.unfold_matrices()[item] == pytest.approx((weights[at, None] * x).T @ x)
         assert sums.label_sums[item] == pytest.approx((weights[at] * y) @ x)
 
@@ -215,7 +215,7 @@ def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) ->
     spending = Spending(1e12, 0.1, 2, 30)
     result = studies.fit_private_item_means(generated, RANGE, spending, exponent=0.0)
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
-    weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
+    weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.user_codes]
     rated = generated.item_counts > 0
     sums = np.bincount(generated.items, weights * generated.values, 150)[rated]
     means = sums / np.bincount(generated.items, weights, 150)[rated]

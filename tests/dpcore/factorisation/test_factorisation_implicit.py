@@ -25,7 +25,7 @@ SETTINGS = ImplicitSettings(dimension=3, sweeps=2, unobserved_weight=0.3, user_r
 def dense(ratings: Ratings) -> np.ndarray:
     """1 where a user chose an item, shape (num_users, num_items)."""
     out = np.zeros((ratings.num_users, ratings.num_items))
-    out[ratings.graph.users, ratings.items] = 1.0
+    out[ratings.graph.user_codes, ratings.items] = 1.0
     return out
 
 
@@ -53,7 +53,7 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     found = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
         all_sums = ratings.items == item
-        who, root = ratings.graph.users[all_sums], np.sqrt(weighted.weights[all_sums])[:, None]
+        who, root = ratings.graph.user_codes[all_sums], np.sqrt(weighted.weights[all_sums])[:, None]
         rows = np.vstack([root * users[who], math.sqrt(0.3) * users, math.sqrt(0.9) * np.eye(3)])
         labels = np.concatenate([root[:, 0], np.zeros(users.shape[0] + 3)])
         assert found[item] == pytest.approx(np.linalg.lstsq(rows, labels, rcond=None)[0], abs=1e-6)
@@ -74,8 +74,8 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
     rng = np.random.default_rng(seed)
     vectors, counts = scale * rng.normal(size=(12, 3)), 1.0 + 50.0 * rng.random(12)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
-    other_ratings = ratings.select(ratings.graph.users != user)
-    is_other_user = weighted.ratings.graph.users != user
+    other_ratings = ratings.select(ratings.graph.user_codes != user)
+    is_other_user = weighted.ratings.graph.user_codes != user
     rest = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     other_sums = implicit.sum_over_users(other_ratings, rest, vectors, SETTINGS)
     all_sums = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
@@ -194,7 +194,7 @@ def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings
     assert (trained > 0).sum() / (np.diff(choices.starts) > 0).sum() == pytest.approx(0.7, abs=0.05)
     with pytest.raises(InvalidInput, match="othing is left"):
         ChoiceStudy(test_user_share=0.001).split(
-            choices.select(choices.graph.users < 2), np.random.default_rng(0)
+            choices.select(choices.graph.user_codes < 2), np.random.default_rng(0)
         )
 
 

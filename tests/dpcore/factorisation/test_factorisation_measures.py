@@ -32,7 +32,7 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
     rmse, recall = factorisation_study.measure(model, train, test, buckets)
     users = model.solve_user_vectors(train)
     scores = users @ model.item_vectors.T
-    predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
+    predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.user_codes, test.items]
     errors = (predicted - test.values) ** 2
     assert rmse[0] == pytest.approx(np.sqrt(errors.mean()))
     bucket_of_pair = buckets[test.items]

@@ -27,7 +27,7 @@ RANGE = RatingRange(0.5, 5.0)
 
 def without(ratings: Ratings, user: int) -> Ratings:
     """The table without one user's ratings; nobody is numbered anew."""
-    return ratings.select(ratings.graph.users != user)
+    return ratings.select(ratings.graph.user_codes != user)
 
 
 @given(
@@ -50,7 +50,7 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     vectors = settings.append_own_coordinate(vectors)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
-    is_other_user = weighted.ratings.graph.users != user
+    is_other_user = weighted.ratings.graph.user_codes != user
     other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     if scheme.needs_counts:
         anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
@@ -86,7 +86,7 @@ def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     # In float32 a user's part is rounded by the size of the sum that it enters: here 200,000 alike, and one more.
     many = 200_000
     ratings = Ratings.from_columns(range(many), np.zeros(many, int), np.full(many, 4.97), 1)
-    fewer = ratings.select(ratings.graph.users != many - 1)
+    fewer = ratings.select(ratings.graph.user_codes != many - 1)
     settings = FactorSettings(1, 1, offset=1.0)
     sums = []
     for table_used in (ratings, fewer):
@@ -141,7 +141,7 @@ def test_adaptive_weights_fill_every_budget(seed: int, k: int, exponent: float) 
     ratings = table(seed, users=10)
     counts = 1.0 + 1e4 * np.random.default_rng(seed).random(12) ** 4
     found = allocate(ratings, Scheme.ADAPTIVE, k, counts, exponent, np.random.default_rng(0))
-    squared = np.bincount(ratings.graph.users, found.weights.astype(np.float64) ** 2, 10)
+    squared = np.bincount(ratings.graph.user_codes, found.weights.astype(np.float64) ** 2, 10)
     has = np.diff(ratings.starts) > 0
     assert squared.max() <= k
     assert squared[has] == pytest.approx(k, rel=1e-4)

@@ -73,7 +73,7 @@ def test_the_linear_model_lies_in_the_unit_ball_and_its_noise_has_the_stated_sca
     assert np.linalg.norm(train.features, axis=1).max() <= 1.0 + 1e-12
     squares = 0.0
     for task in range(train.graph.num_tasks):
-        chosen = train.graph.tasks == task
+        chosen = train.graph.task_codes == task
         fitted, residual, *_ = np.linalg.lstsq(train.features[chosen], train.labels[chosen])
         assert np.linalg.norm(fitted) <= 1.0 + 0.01
         squares += float(residual.sum())

@@ -67,11 +67,11 @@ def test_curve_is_the_mean_over_single_draws():
     for k, cap in enumerate(curve.caps):
         draws = [sample_limiting.draw_estimate(problem, int(cap), seed) for seed in range(4)]
         totals = [one.variance for one in draws]
-        assert curve.variance[k] == pytest.approx(np.mean(totals), rel=1e-9)
+        assert curve.variances[k] == pytest.approx(np.mean(totals), rel=1e-9)
         errors = [compute_prediction_error(problem, one, data.labels) for one in draws]
         assert curve.prediction_errors[k] == pytest.approx(np.mean(errors), rel=1e-9)
-    assert curve.max_contributions == curve.caps[np.argmin(curve.variance)]
-    assert working_set.solve(problem).variance < curve.variance.min()
+    assert curve.max_contributions == curve.caps[np.argmin(curve.variances)]
+    assert working_set.solve(problem).variance < curve.variances.min()
 
 
 def test_draws_without_full_rank_are_counted_not_averaged():
@@ -84,11 +84,11 @@ def test_draws_without_full_rank_are_counted_not_averaged():
         for seed in range(200)
     )
     assert 0 < drawn < 200
-    assert curve.num_full_rank[0] == drawn
-    assert curve.num_rank_deficient[0] == 200 - drawn
-    assert np.isfinite(curve.variance[0])
-    assert curve.best == 1  # The cap that may fail is not offered.
-    assert curve.num_rank_deficient[1] == 0
+    assert curve.num_full_rank_draws[0] == drawn
+    assert curve.num_rank_deficient_draws[0] == 200 - drawn
+    assert np.isfinite(curve.variances[0])
+    assert curve.best_index == 1  # The cap that may fail is not offered.
+    assert curve.num_rank_deficient_draws[1] == 0
     missing = next(
         seed
         for seed in range(200)
@@ -102,9 +102,9 @@ def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
     curve = estimate_caps(problem, num_draws=5, caps=(1, 2))
-    assert curve.num_full_rank[0] == 0
-    assert np.isnan(curve.variance[0])
-    assert curve.num_rank_deficient[0] == 5
+    assert curve.num_full_rank_draws[0] == 0
+    assert np.isnan(curve.variances[0])
+    assert curve.num_rank_deficient_draws[0] == 5
     assert curve.max_contributions > 1
     with pytest.raises(InvalidInput, match="averaged features"):
         sample_limiting.estimate_on_averages(problem)
@@ -121,7 +121,7 @@ def test_stopping_the_draws_averages_what_is_done():
 
     shares: list[float] = []
     curve = estimate_caps(problem, num_draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
-    assert curve.num_full_rank[0] + curve.num_rank_deficient[0] == 2
+    assert curve.num_full_rank_draws[0] + curve.num_rank_deficient_draws[0] == 2
     assert shares == [0.02, 0.04]
 
 
@@ -131,7 +131,7 @@ def test_prediction_error_by_simulation():
     error = compute_prediction_error(problem, found, data.labels)
     rng = np.random.default_rng(0)
     exact = found.matrix @ data.labels
-    noise = rng.laplace(scale=found.noise.scale, size=(20_000, problem.num_features))
+    noise = rng.laplace(scale=found.laplace_noise.scale, size=(20_000, problem.num_features))
     errors = ((data.labels - (exact + noise) @ problem.features.T) ** 2).mean(axis=1)
     # Five standard errors of the simulated mean.
     assert abs(errors.mean() - error) < 5 * errors.std() / np.sqrt(20_000)

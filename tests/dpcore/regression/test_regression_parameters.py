@@ -89,7 +89,7 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
 
 def test_names_of_coefficients_are_no_formulas():
     names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
-    draw = replace(draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0), names=names)
+    draw = replace(draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0), feature_names=names)
     frame = pd.read_csv(io.StringIO(regression_draw.write_draws([draw])))
     assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
 
@@ -98,7 +98,7 @@ def test_names_of_coefficients_are_no_formulas():
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
     draws = sample_limiting.try_caps(PROBLEM, PARAMETERS.clip_labels(DATA.table), 2)
     solution = build_solution(DATA, PARAMETERS, PROBLEM, OURS, draws)
-    solution = solution if with_caps else replace(solution, caps=None)
+    solution = solution if with_caps else replace(solution, cap_curve=None)
     said = json.loads(build_answer(DATA, PARAMETERS, solution).write_choice())
     assert said["question"]["epsilon"] == 1.5
     assert said["question"]["data_source"] == PARAMETERS.source.value

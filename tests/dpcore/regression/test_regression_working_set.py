@@ -35,18 +35,18 @@ def test_every_regime_closes_the_gap(residual_variance, epsilon):
     solution = working_set.solve(problem)
     assert solution.certificate.proves(1e-8)
     assert solution.infeasibility < 1e-12
-    values = [step.variance for step in solution.steps]
-    bounds = [step.lower_bound for step in solution.steps]
+    values = [step.variance for step in solution.search_steps]
+    bounds = [step.lower_bound for step in solution.search_steps]
     assert values == sorted(values, reverse=True)
     assert bounds == sorted(bounds)
-    assert solution.steps[-1].relative_gap <= 1e-8
+    assert solution.search_steps[-1].relative_gap <= 1e-8
 
 
 def test_restricted_problem_with_rough_newton_still_ends_at_the_optimum(monkeypatch):
     data = parameters.generate_table(400, 3, 0, exponent=1.2, seed=1)
     problem = RegressionProblem(data.features, data.user_codes, 0.5, 300.0, 400.0)
     many = working_set.solve(problem)
-    monkeypatch.setattr(working_set, "NEWTON_STEPS", 0)
+    monkeypatch.setattr(working_set, "MAX_NEWTON_STEPS", 0)
     few = working_set.solve(problem)
     assert few.certificate.proves(1e-8)
     assert few.variance == pytest.approx(many.variance, rel=1e-7)
@@ -130,4 +130,4 @@ def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
     assert first.certificate.lower_bound <= final.variance <= first.variance
     assert first.variance == pytest.approx(total_variance(problem, first.matrix), rel=1e-12)
     assert first.infeasibility < 1e-9
-    assert first.steps == final.steps  # They went on to grow.
+    assert first.search_steps == final.search_steps  # They went on to grow.

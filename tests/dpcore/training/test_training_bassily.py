@@ -41,7 +41,7 @@ def test_it_is_the_algorithm_written_out(method, step_size):
         noise = rng.standard_normal((runs, d))
         for run, user in enumerate(user_of_run):
             gradient = np.zeros(d)
-            for i in np.flatnonzero(rows.users == user):
+            for i in np.flatnonzero(rows.user_codes == user):
                 p = 1 / (1 + math.exp(float(rows.signs[i] * (rows.features[i] @ theta[run]))))
                 one = -p * rows.signs[i] * rows.features[i]
                 one /= max(np.linalg.norm(one), 1.0)

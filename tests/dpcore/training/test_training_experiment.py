@@ -108,7 +108,7 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     assert means[best.cell_index] == min(means[2], means[3])
     for at in (2, 3):
-        inside = best.low <= CELLS[at].bound <= best.high
+        inside = best.lowest_near_optimal <= CELLS[at].bound <= best.highest_near_optimal
         assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
     gain, error = decision.compare_losses(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
@@ -130,11 +130,16 @@ def test_references_and_scores_by_hand():
     question = small()
     references = experiment.compute_references(question)
     assert references.certificate.proves(1e-9)
-    assert references.no_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(references.certificate.value)
-    assert references.guessing[0, Side.TRAINED, 0, 0] > references.no_privacy[0, Side.TRAINED, 0, 0]
+    assert references.scores_without_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(
+        references.certificate.value
+    )
+    assert (
+        references.guessing_scores[0, Side.TRAINED, 0, 0]
+        > references.scores_without_privacy[0, Side.TRAINED, 0, 0]
+    )
     share = np.mean(question.train.signs > 0)
     entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    assert references.guessing[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
+    assert references.guessing_scores[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
 
 
 def test_bounds_to_try():
@@ -175,7 +180,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     single_run = descent.train_cells(train, question.mechanism, [question.cells[2]], 0, range(6, 7))
     result = compute_scores(test, LossKind.LOGISTIC, single_run)[0]
     assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)  # 6 = 2 modulo 4
-    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[0]
+    values = experiment.select_score(table.scores)[0]
     by_split = [values[split::4] for split in range(4)]
     variance_within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
     summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
@@ -186,12 +191,12 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     )  # t of 8
     spread_between = np.std([one.mean() for one in by_split], ddof=1)
     # Three degrees of freedom, and 30 users held out for 90 trained on.
-    assert summary.users_half_width[0] == pytest.approx(
+    assert summary.users_half_widths[0] == pytest.approx(
         3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
     one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
     assert (one.means, one.num_runs, one.degrees_of_freedom) == (2.0, 2, 1)
-    assert np.isnan(one.users_half_width)
+    assert np.isnan(one.users_half_widths)
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
@@ -256,7 +261,7 @@ def test_more_runs_decide_where_a_table_does_not():
     table = experiment.Table(question, filled)
     close_call = decision.plan_close_call(table)
     assert close_call.cells == question.cells[:2]
-    assert close_call.runs == 4 * 8
+    assert close_call.num_runs == 4 * 8
     assert close_call.seed != question.seed
     # New splits, eight for two: in each cut of four parts every user is held out once.
     assert len(close_call.splits) == 8
@@ -291,7 +296,7 @@ def test_more_runs_decide_where_a_table_does_not():
 def test_the_verdict_is_clear_only_where_its_interval_is():
     question = on_splits(8, 4)
     references = experiment.compute_references(question)
-    guess = references.guessing[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
+    guess = references.guessing_scores[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
     filled = np.zeros_like(question.make_empty_table().scores)
     sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
@@ -306,7 +311,11 @@ def test_the_descent_without_noise_splits_the_excess():
     references = experiment.compute_references(question)
     floor, quiet, unclipped = (
         of[:, Side.TRAINED, 0, 0].mean()
-        for of in (references.no_privacy, references.without_noise, references.without_noise_and_clipping)
+        for of in (
+            references.scores_without_privacy,
+            references.scores_without_noise,
+            references.scores_without_noise_and_clipping,
+        )
     )
     loss = (
         experiment.fill_table(question.make_empty_table())
@@ -323,12 +332,14 @@ def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch)
     all_references = experiment.compute_references(question)
     monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
-    for name in ("no_privacy", "guessing"):
+    for name in ("scores_without_privacy", "guessing_scores"):
         assert getattr(once, name) == pytest.approx(getattr(all_references, name))
-    for name in ("without_noise", "without_noise_and_clipping"):
+    for name in ("scores_without_noise", "scores_without_noise_and_clipping"):
         ours, theirs = getattr(once, name), getattr(all_references, name)
         assert ours[0] == pytest.approx(theirs[0])
-        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - all_references.no_privacy[0])
+        assert ours[2] - once.scores_without_privacy[2] == pytest.approx(
+            theirs[0] - all_references.scores_without_privacy[0]
+        )
 
 
 def test_a_first_look_has_the_noise_of_everybody():
@@ -366,7 +377,7 @@ def test_the_excess_formula_against_runs(average, relation):
     rows = generate_rows(60, informative=2)
     mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
     bound = 2.0
-    weights = np.minimum(bound, rows.sizes)[rows.users] / rows.sizes[rows.users]
+    weights = np.minimum(bound, rows.sizes)[rows.user_codes] / rows.sizes[rows.user_codes]
     c = weights / weights.sum()
     hessian = rows.features.T @ (rows.features * c[:, None])
     optimum = np.linalg.solve(hessian, rows.signed.T @ c)

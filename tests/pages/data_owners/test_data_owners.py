@@ -121,11 +121,11 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     found = solve_owners(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_bound=100)
     every = regimes.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
-    assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
+    assert found.cap_choice.joint_bound == pytest.approx(float(every.min()), rel=1e-6)
     told = build_answer(SECRET, found.parameters, found)
     assert told.disclosure is Disclosure.PRIVATE
-    assert answer.LEAKS in told.detail
-    assert f"at most {found.cap.cap} record" in told.headline
+    assert answer.LEAK_WARNING in told.detail
+    assert f"at most {found.cap_choice.cap} record" in told.headline
     assert any(name == "Your bound on records, 100 records" for name in told.facts)
     assert found.bound_at_own_cap == pytest.approx(float(every[99]))
     assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
@@ -134,10 +134,10 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     ((_, cap),) = told.code.forms
     assert isinstance(cap, Choice)
-    assert f"MAX_ROWS = {found.cap.cap}" in write(cap, Program.PYTHON).text
+    assert f"MAX_ROWS = {found.cap_choice.cap}" in write(cap, Program.PYTHON).text
     curve = told.plots["owners-cap"]()
     assert curve.disclosure is Disclosure.PRIVATE
-    assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap.bound)
+    assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap_choice.joint_bound)
 
 
 def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
@@ -147,7 +147,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert solve_owners(**asked).disclosure is Disclosure.PUBLIC
         found = solve_owners(SECRET, **asked)
         assert found.disclosure is Disclosure.PRIVATE
-        assert answer.LEAKS in build_answer(SECRET, found.parameters, found).detail
+        assert answer.LEAK_WARNING in build_answer(SECRET, found.parameters, found).detail
         told_of = build_answer(SECRET, found.parameters, found)
         choice = json.loads(told_of.write_choice())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
@@ -174,7 +174,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
     (you,) = [trace for trace in drawn.data if trace.name == "You"]
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
-    np.testing.assert_array_equal(drawn.data[0].z, found.map.regimes.astype(np.float32))
+    np.testing.assert_array_equal(drawn.data[0].z, found.regime_map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
     same = plotly_figures.draw(plots.plot_regime_map(solve_owners()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
@@ -186,11 +186,14 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, hatching = found.map.is_vacuous, next(item for item in whole.items if isinstance(item, Hatching))
+    mask, hatching = (
+        found.regime_map.is_vacuous,
+        next(item for item in whole.items if isinstance(item, Hatching)),
+    )
     np.testing.assert_array_equal(hatching.values != 0.0, mask)
-    rectangles = charts.cover_by_rectangles(mask, found.map.x, found.map.y)
+    rectangles = charts.cover_by_rectangles(mask, found.regime_map.x_values, found.regime_map.y_values)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
-        x, y = found.map.x[j], found.map.y[i]
+        x, y = found.regime_map.x_values[j], found.regime_map.y_values[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)
         assert inside == mask[i, j]
     assert {len(np.asarray(values)) for values in whole.columns.values()} == {25 * 18}
@@ -239,7 +242,7 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     assert "above in 1 of 4 pairs of ε and n, below in 2. In the paper's table 1" in said[1]
     assert "paper" not in " ".join(list(plots.write_directions(found, has_paper=False).values())[:2])
     assert "0.150 at n = 4 and 0.100 at n = 64" in said[2]
-    found.accuracy[Form.JOINT][:] = np.nan
+    found.accuracies_by_form[Form.JOINT][:] = np.nan
     assert not plots.write_directions(found)
     assert np.isnan(found.compare(Form.JOINT, Form.SEPARATE)).all()
 
@@ -247,7 +250,7 @@ def test_directions_are_counted_against_the_standard_error() -> None:
 def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
     for runs in (1, 3):
         found = make_study_result(runs)
-        found.accuracy[Form.JOINT][0, 0, 0] = 0.66
+        found.accuracies_by_form[Form.JOINT][0, 0, 0] = 0.66
         drawn = plotly_figures.draw(plots.plot_accuracy(found))
         assert [trace.name for trace in drawn.data][1:3] == [
             "Joint privacy, ε = 0.25",
@@ -260,8 +263,8 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     single = make_study_result()
     single = replace(
         single,
-        study=replace(single.study, owners=(4,)),
-        accuracy={form: array[:, :1] for form, array in single.accuracy.items()},
+        study=replace(single.study, numbers_of_owners=(4,)),
+        accuracies_by_form={form: array[:, :1] for form, array in single.accuracies_by_form.items()},
     )
     one = plots.plot_accuracy(single)
     assert all(isinstance(item, Bars) for item in one.items)
@@ -306,7 +309,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert "above in 4 of 4" not in report_content.write_html(of, MADE, True)
     assert "above in 4 of 4" in report_content.write_html(of, MADE, False)
     stopped = make_study_result()
-    stopped.accuracy[Form.NON_PRIVATE][:] = np.nan
+    stopped.accuracies_by_form[Form.NON_PRIVATE][:] = np.nan
     assert "stopped after" in TrainingCard(stopped, Disclosure.PUBLIC, True).card.detail
 
 
@@ -314,7 +317,11 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
     asked = OwnersParameters(
         1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
     )
-    assert (asked.study.owners, asked.study.epsilons, asked.study.seeds) == ((4, 16, 64), (0.25, 1.0), (7, 8))
+    assert (asked.study.numbers_of_owners, asked.study.epsilons, asked.study.seeds) == (
+        (4, 16, 64),
+        (0.25, 1.0),
+        (7, 8),
+    )
     assert asked.without(*TRAINING_FIELDS) == OwnersParameters(1.0)
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)

@@ -59,7 +59,7 @@ TABS = (*ITEM_TABS, layout.DOWNLOADS, layout.COMPUTED)
 def build_rated_dataset(disclosure: Disclosure) -> Dataset:
     """Build ratings as Your data does from a table of users, items and stars."""
     ratings = GeneratedRatings(200, 40, 10.0).draw(np.random.default_rng(0))
-    users, stars = ratings.graph.users.astype(np.int64), ratings.values.astype(np.float64)
+    users, stars = ratings.graph.user_codes.astype(np.int64), ratings.values.astype(np.float64)
     per_user = np.bincount(users)
     return Dataset(
         "ratings.csv", "A file.", disclosure, ContributionHistogram.from_counts(per_user[per_user > 0]),

@@ -184,10 +184,12 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert one.headline == f"Weight each task of n users by 1 / n to the power {power}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
-        solution.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
+        solution.comparison.exponent_curve,
+        exponents=np.arange(5.0),
+        relative_totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]),
     )
     assert curve.near_optimal == (2.0, 3.0)
-    assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
+    assert replace(curve, relative_totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
 
 
 def test_an_own_sampling_is_compared():
@@ -232,7 +234,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
         assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
         assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
     check(at.button(key="tasks_use_best").click().run())
-    assert at.slider(key="multitask.exponent").value == solve_small().comparison.curve.best[0]
+    assert at.slider(key="multitask.exponent").value == solve_small().comparison.exponent_curve.optimum[0]
     assert "tasks_use_best" not in [button.key for button in at.button]
 
 

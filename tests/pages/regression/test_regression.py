@@ -129,9 +129,9 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     figure = chart(at, "regression_errors")
     assert read_heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
     best, unbounded, one_row, averages = read_heights(figure, "Other ways")
-    assert best == pytest.approx(math.sqrt(caps.variance[caps.best]))
+    assert best == pytest.approx(math.sqrt(caps.variances[caps.best_index]))
     assert unbounded == pytest.approx(math.sqrt(none.variance))
-    assert one_row == pytest.approx(math.sqrt(caps.variance[0]))
+    assert one_row == pytest.approx(math.sqrt(caps.variances[0]))
     assert averages == pytest.approx(math.sqrt(sample_limiting.estimate_on_averages(problem).variance))
     # The parts of each, whose squares add up to its own.
     parts = {of["name"]: numbers(of["y"]) for of in figure["data"]}
@@ -141,8 +141,8 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     error = compute_prediction_error(problem, ours, labels)
     assert read_metrics(at) == [
         wording.number(math.sqrt(ours.variance)),
-        wording.number(ours.noise.scale),
-        wording.number(math.sqrt(float(caps.variance[caps.best]))),
+        wording.number(ours.laplace_noise.scale),
+        wording.number(math.sqrt(float(caps.variances[caps.best_index]))),
         wording.number(math.sqrt(none.variance)),
         wording.number(math.sqrt(error)),
     ]
@@ -456,7 +456,7 @@ def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     assert both.loc["CVXPY with Clarabel", "Total variance"] == pytest.approx(ours.variance, rel=1e-3)
     assert both["No answer is below"].max() <= ours.variance * (1.0 + 1e-9)
     assert "times as long as Sweet Spot" in shown_texts(at)
-    monkeypatch.setattr(working_set, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(working_set, "MAX_CVXPY_ENTRIES", 10)
     check(at.run())
     assert "offered up to 10" in shown_texts(at)
 

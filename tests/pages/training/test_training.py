@@ -190,10 +190,10 @@ def test_the_card_says_what_the_runs_found(full_solution):
     numbers = {one.label: (one.text, one.note) for one in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(half_widths[first.best.cell_index], 2)
-        for half_widths in (losses.half_widths, losses.users_half_width)
+        wording.number(half_widths[first.best_bound.cell_index], 2)
+        for half_widths in (losses.half_widths, losses.users_half_widths)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best.cell_index])
+    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best_bound.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -217,7 +217,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
 def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
     small = build_solution(parameters, Table(make_experiment(parameters), full_solution.table.scores))
-    guess = small.runs.references.guessing[:, 1, 0, 0]
+    guess = small.runs.references.guessing_scores[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
         (2.0, "Do not train with this budget: guessing does better."),
@@ -302,8 +302,8 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
         for plot_trace in figure["data"]
         if plot_trace.get("y") != [None]
     }
-    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best.cell_index], rel=1e-9)]
-    best = full_solution.cells[full_solution.best.cell_index].method
+    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best_bound.cell_index], rel=1e-9)]
+    best = full_solution.cells[full_solution.best_bound.cell_index].method
     first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
@@ -558,7 +558,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     solution = TrainingSolution(loaded, PARAMETERS, Runs(table, known))
     assert "A first look at" in answer_for(solution).detail
-    assert solution.best is not None
+    assert solution.best_bound is not None
     # Its program has the noise of everybody, as that of the whole runs.
     for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
         first_look = experiment.make_first_look(make_experiment(parameters))
