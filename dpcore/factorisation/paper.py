@@ -123,9 +123,7 @@ def _measure_models(
 ) -> Mapping[str, list[float]]:
     """Measure error or recall of models, by the key of their line, over all items and in each fifth, rarest first."""
     result = runs.run((epsilon,), exponent, seed, model_kinds)
-    return {
-        model_kind.name.lower(): result.list_runs(model_kind)[0, 0].tolist() for model_kind in model_kinds
-    }
+    return {kind.name.lower(): result.list_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
 @functools.cache
@@ -139,11 +137,9 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
     for (model_kind, epsilon), model in private_result.fitted_models.items():
         vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = _scale_rows(model.item_vectors)
     planted_traits = runs.draw_table(seed)[1]
-    traits = (
-        np.full((reference_vectors.shape[0], 1), np.nan)
-        if planted_traits is None
-        else _scale_rows(planted_traits)
-    )
+    traits = np.full((reference_vectors.shape[0], 1), np.nan)
+    if planted_traits is not None:
+        traits = _scale_rows(planted_traits)
     buckets = assign_buckets(result_without_privacy.train_counts)
     item_codes = np.arange(reference_vectors.shape[0])
 

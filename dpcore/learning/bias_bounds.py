@@ -60,6 +60,8 @@ _WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
 _LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
 _VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
 _CHI = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
+_FRACTION = r"\sqrt{2 \operatorname{Var}(H)/\tau_0}"
+_LEAST_KEPT, _LEAST = rf"\min\{{{_LOG},\; {_VARIANCE}\}}", rf"\min\{{{_WORST},\; {_CHI}\}}"
 
 
 class BiasTerm(enum.Enum):
@@ -99,34 +101,10 @@ class BiasTerm(enum.Enum):
     CHI_SQUARED = "chi_squared", "iii", "Variance between users, sharper", _CHI, _SHARES + _AND_VARIANCE
     # Proposition 1, second line.
     LOG_FRACTION = "log_fraction", "iv", "Log of τ₀", r"\sqrt{\tfrac12 \log(1/\tau_0)}", "Nothing but τ₀"
-    VARIANCE_FRACTION = (
-        "variance_fraction",
-        "iv",
-        "Variance over τ₀",
-        r"\sqrt{2 \operatorname{Var}(H)/\tau_0}",
-        "τ₀" + _AND_VARIANCE,
-    )
-    COROLLARY_1 = (
-        "corollary_1",
-        "iv",
-        "Corollary 1",
-        r"\sqrt{1 - n_\tau/n}",
-        _KEPT_SHARE + ", at least 25 %",
-    )
-    PROPOSITION_1 = (
-        "proposition_1",
-        "ii, iii",
-        "Proposition 1",
-        rf"\min\{{{_LOG},\; {_VARIANCE}\}}",
-        _KEPT_SHARE + _AND_VARIANCE,
-    )
-    TIGHTEST = (
-        "tightest",
-        "i, iii",
-        "Tightest here",
-        rf"\min\{{{_WORST},\; {_CHI}\}}",
-        _SHARES + _AND_VARIANCE,
-    )
+    VARIANCE_FRACTION = "variance_fraction", "iv", "Variance over τ₀", _FRACTION, "τ₀" + _AND_VARIANCE
+    COROLLARY_1 = "corollary_1", "iv", "Corollary 1", r"\sqrt{1 - n_\tau/n}", _KEPT_SHARE + ", at least 25 %"
+    PROPOSITION_1 = "proposition_1", "ii, iii", "Proposition 1", _LEAST_KEPT, _KEPT_SHARE + _AND_VARIANCE
+    TIGHTEST = "tightest", "i, iii", "Tightest here", _LEAST, _SHARES + _AND_VARIANCE
 
     @property
     def needs_shares(self) -> bool:

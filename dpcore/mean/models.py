@@ -424,11 +424,9 @@ class CountsOnly(CountsModel):
         k = int(np.argmax(is_reached))
         if k == 0:
             return float(sizes[0])
-        user_sums, n, rho = (
-            self._user_sums.take(np.asarray(k)),
-            float(self.histogram.num_rows),
-            self.user_share,
-        )
+        user_sums = self._user_sums.take(np.asarray(k))
+        n = float(self.histogram.num_rows)
+        rho = self.user_share
         inverse_total, share_total = (float(total) for total in self._sum_inverse_sizes(user_sums))
         users_above, share_above = float(user_sums.users_above), float(user_sums.rows_above) / n
         effective_below = float(user_sums.effective_below)

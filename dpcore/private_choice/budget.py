@@ -110,11 +110,10 @@ def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:
 
 def find_remainder(total_epsilon: float, ledger: Ledger, num_steps: int) -> Fraction:
     """Compute exactly what the ledger leaves of a total epsilon; below 0 if it has spent more."""
-    spent_epsilons = (
-        (num_steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
-        for facts in ledger.releases
-    )
-    return Fraction(total_epsilon) - sum(spent_epsilons, Fraction(0))
+    remainder = Fraction(total_epsilon)
+    for facts in ledger.releases:
+        remainder -= (num_steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
+    return remainder
 
 
 def round_down(number: Fraction) -> float:

@@ -253,10 +253,8 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     )
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
-    button_label, help_text = (
-        "Choose one number privately",
-        CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose]),
-    )
+    button_label = "Choose one number privately"
+    help_text = CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
     choice_options: dict[str, Any] = {"is_main": True, "help": help_text}
     confirm_button(button_label, "private_choose", "casino", select, request, request, **choice_options)
     if request.total_epsilon is not None:

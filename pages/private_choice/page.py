@@ -54,12 +54,8 @@ def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: Pr
 
 def follow_mean(dataset: Dataset) -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
-    _follow(
-        "user_share",
-        "users_followed",
-        elsewhere.share_between_users(dataset),
-        QUESTION.get_initial_value("user_share"),
-    )
+    user_share = elsewhere.share_between_users(dataset)
+    _follow("user_share", "users_followed", user_share, QUESTION.get_initial_value("user_share"))
     mean_answer = elsewhere.build_answer(dataset)
     variance_share = worst_share = PrivateParameters(1.0).variance_share
     release = None if mean_answer is None else mean_answer.setting

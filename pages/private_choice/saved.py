@@ -187,9 +187,8 @@ def _build_selection(
     release = PerGroupParameters(neighbours=facts.neighbours, **fields_by_owner["problem.parameters."])
     pair_problem = PrivatePairProblem(release, **fields_by_owner["problem."])
     pair = PrivatePair(facts=facts, problem=pair_problem, **fields_by_owner[""])
-    candidates = {
-        (int(g), float(c * pair_problem.unit)) for g, c in zip(*pair_problem.candidates, strict=True)
-    }
+    pairs = zip(*pair_problem.candidates, strict=True)
+    candidates = {(int(g), float(c * pair_problem.unit)) for g, c in pairs}
     return pair if (pair.max_groups, pair.max_amount) in candidates else None
 
 

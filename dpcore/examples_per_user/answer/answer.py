@@ -144,6 +144,9 @@ FAIRNESS = (
 )
 
 
+PROOF_HELP = "By the prices of a linear program, in whole numbers."
+
+
 def read_ownership(dataset: Dataset) -> owners.Ownership | None:
     """Read the groups of the data as records, and their users as owners; None if there are no groups."""
     if dataset.pairs is None:
@@ -153,37 +156,20 @@ def read_ownership(dataset: Dataset) -> owners.Ownership | None:
 
 def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParameters) -> tuple[Number, ...]:
     """Build the numbers of records kept and of the proved limit; and two noise multipliers if at least B are kept."""
+    num_kept, max_records = selection.num_kept, selection.max_records
+    total_text = f"of {wording.number(selection.ownership.num_records)}"
+    max_text = wording.number(max_records)
     numbers = [
-        Number(
-            "Records kept",
-            wording.number(selection.num_kept),
-            f"of {wording.number(selection.ownership.num_records)}",
-            value=selection.num_kept,
-        ),
-        Number(
-            "No choice keeps more than",
-            wording.number(selection.max_records),
-            "proved",
-            "By the prices of a linear program, in whole numbers.",
-            selection.max_records,
-            key="at_most",
-        ),
+        Number("Records kept", wording.number(num_kept), total_text, value=num_kept),
+        Number("No choice keeps more than", max_text, "proved", PROOF_HELP, max_records, key="at_most"),
     ]
-    if parameters.batch_size <= selection.num_kept:
-        rate = min(float(f"{parameters.batch_size / selection.num_kept:.3g}"), 1.0)
-        zeroed_multiplier, replaced_multiplier = (
-            bound_multiplier(
-                selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps, is_replaced
-            )
-            for is_replaced in (False, True)
-        )
+    if parameters.batch_size <= num_kept:
+        rate = min(float(f"{parameters.batch_size / num_kept:.3g}"), 1.0)
+        arguments = selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps
+        zeroed_multiplier, replaced_multiplier = (bound_multiplier(*arguments, r) for r in (False, True))
+        zeroed_text, rate_text = f"at most {zeroed_multiplier:.4g}", f"drawn at rate {wording.number(rate)}"
         numbers += [
-            Number(
-                "Noise multiplier, contents zeroed",
-                f"at most {zeroed_multiplier:.4g}",
-                f"drawn at rate {wording.number(rate)}",
-                value=zeroed_multiplier,
-            ),
+            Number("Noise multiplier, contents zeroed", zeroed_text, rate_text, value=zeroed_multiplier),
             Number(
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",

@@ -205,7 +205,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
     supremum, integer_cap_limit = compute_supremum(), compute_integer_cap_limit(SHARES, noise_per_user)
     worst_noise, worst_share = find_worst_noise(SHARES), find_worst_share(noise_per_user)
     share_ratio = float(compute_integer_cap_limit(worst_share, noise_per_user).ratio)
-    hover = ("t", worst_noise.noise_per_user)
+    hover, ratios = ("t", worst_noise.noise_per_user), worst_noise.ratio
     largest_name, worst_name = f"Largest of all: {supremum.ratio:.5f}", "Worst t for each p"
     return Plot(
         "gap-any-noise",
@@ -215,15 +215,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         RATIO_AXIS,
         (
             Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
-            Curve(
-                worst_name,
-                SHARES,
-                worst_noise.ratio,
-                Style.CUSTOMARY,
-                dash="dash",
-                width=2,
-                hover_number=hover,
-            ),
+            Curve(worst_name, SHARES, ratios, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
             Mark("Worst p at this t", worst_share, share_ratio, Style.CAP),
             Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "star"),
         ),
@@ -232,7 +224,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
             "light_share": SHARES,
             "ratio_at_this_noise": integer_cap_limit.ratio,
             "best_cap": integer_cap_limit.best_caps,
-            "ratio_at_worst_noise": worst_noise.ratio,
+            "ratio_at_worst_noise": ratios,
             "worst_noise_per_user": worst_noise.noise_per_user,
         },
         height=460,

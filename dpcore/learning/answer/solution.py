@@ -110,14 +110,8 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
         fractions = np.minimum(caps / float(histogram.num_rows), 1.0)
         return optimal_cap.compute_error_parts(replace(problem, epsilon=epsilon), fractions).total
 
-    return BoundComparison(
-        "Best bound (rows per user)",
-        "Bound on the excess risk",
-        find_best_bound,
-        compute_errors,
-        histogram.sizes,
-        histogram.users,
-    )
+    titles = "Best bound (rows per user)", "Bound on the excess risk"
+    return BoundComparison(*titles, find_best_bound, compute_errors, histogram.sizes, histogram.users)
 
 
 def find_cap_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:

@@ -114,9 +114,8 @@ def describe_range_cost(problem: RangeProblem) -> str:
             f"**Not recommended:** {scope_text} a draw is of no use. What helps: about {needed_text} users, a larger ε "
             "of the range, closer distances, or a range from what you know, which is free."
         )
-    is_halved = (
-        problem.anchor is not None and problem.num_ends == 2 and problem.epsilon_of_end < problem.epsilon
-    )
+    draws_both_ends = problem.anchor is not None and problem.num_ends == 2
+    is_halved = draws_both_ends and problem.epsilon_of_end < problem.epsilon
     cost_text = " Both ends cost twice: each is drawn with half of ε." if is_halved else ""
     if problem.clamps_users:
         cost_text += (

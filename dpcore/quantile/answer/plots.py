@@ -264,10 +264,8 @@ def plot_samples(
     items: list[Curve | Points] = []
     for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
         name, key = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
-        simulated_shares, exact_probabilities = (
-            np.histogram(output_answers, edges)[0] / num_draws,
-            np.diff(output.cdf(edges)),
-        )
+        simulated_shares = np.histogram(output_answers, edges)[0] / num_draws
+        exact_probabilities = np.diff(output.cdf(edges))
         columns |= {
             f"simulated_share_{key}": simulated_shares,
             f"exact_probability_{key}": exact_probabilities,

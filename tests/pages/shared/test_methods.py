@@ -154,7 +154,7 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
     data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
     methods = write_methods("mean", data)
     view = mean_answer.build_answer(data, mean.MeanParameters(1.0)).solution
-    rows, *rest = read(replace(methods, sentences=methods.procedure.replace("[@dwork2006]", "")))
+    rows, *rest = read(replace(methods, procedure=methods.procedure.replace("[@dwork2006]", "")))
     # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
     sizes, number = data.histogram.sizes.astype(float), data.histogram.users
     errors = {}
