@@ -311,7 +311,7 @@ def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> Error
 def choose_fractions(histogram: ContributionHistogram, num_points: int = 200) -> FloatArray:
     """Return about ``num_points`` log-spaced tau_0 at whole caps from one row to n, the heaviest user's size too."""
     n = float(histogram.num_rows)
-    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra=(float(histogram.max_size),)))) / n
+    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra_points=(float(histogram.max_size),)))) / n
 
 
 def find_best_cap(

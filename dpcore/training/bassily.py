@@ -166,7 +166,7 @@ def compute_losses(
 @functools.lru_cache(maxsize=4)
 def _draw_reviews(seed: int) -> ClassifierRows:
     """Draw invented reviews whose label is 1 if the rating is above the median."""
-    regression_rows = simulate_drugs(seed, num_users=40, num_rows=240, largest=30)
+    regression_rows = simulate_drugs(seed, num_users=40, num_rows=240, max_size=30)
     signs = np.where(regression_rows.labels > np.median(regression_rows.labels), 1.0, -1.0)
     return ClassifierRows(regression_rows.features, signs, regression_rows.users)
 

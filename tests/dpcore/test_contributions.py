@@ -220,7 +220,7 @@ def test_users_of_one_size_that_add_up_too_far() -> None:
 
 
 def test_log_spaced_has_its_ends_and_extras() -> None:
-    grid = log_spaced(1, 1000, 4, extra=[37.5, 5000, 0.5])
+    grid = log_spaced(1, 1000, 4, extra_points=[37.5, 5000, 0.5])
     np.testing.assert_allclose(grid, [1, 10, 37.5, 100, 1000])
     assert (grid[0], grid[-1]) == (1, 1000)
     assert log_spaced(3, 3, 50).tolist() == [3]

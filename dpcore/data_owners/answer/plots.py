@@ -141,7 +141,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     histogram, cap_choice = dataset.histogram, solution.cap_choice
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
-    spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps))
+    spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
     caps, collaboration = (
         np.unique(np.clip(spaced_caps, 1, largest_size)),
         solution.parameters.build_collaboration(),

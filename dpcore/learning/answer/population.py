@@ -60,7 +60,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     sample_problem = parameters.population_problem(parameters.population_rows)
     limit_problem = parameters.population_problem(None)
     best_cap = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, NUM_POINTS, extra=(best_cap.fraction,))
+    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, NUM_POINTS, extra_points=(best_cap.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, prefix, average_prefix in (
         (sample_problem, "", "expected_"),
@@ -92,7 +92,7 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     laws = [PowerLaw(law_alpha) for law_alpha in (alpha, *FAMILY_ALPHAS)]
     jump_fractions = np.concatenate([law.probability(heaviest_users) for law in laws])
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
-    tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra=jump_fractions[is_on_axis].tolist())
+    tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),

@@ -285,4 +285,4 @@ def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to plot: log-spaced to twice the largest total, and up to 60 distinct totals."""
     low, high = find_bound_limits(amounts)
     extra_bounds = [high, *(amounts.values if amounts.values.size <= 60 else ())]
-    return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra_bounds)
+    return log_spaced(low, 2.0 * high, CURVE_POINTS, extra_points=extra_bounds)

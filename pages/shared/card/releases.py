@@ -134,12 +134,10 @@ class Releases:
 
     def take_back(self, mark: str) -> None:
         """Take a noted release off the account, as its work ended before there was any noise."""
-        remaining_pairs = [
-            pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark
-        ]
-        self._store(
-            Ledger(tuple(facts for facts, _ in remaining_pairs), tuple(mark_ for _, mark_ in remaining_pairs))
-        )
+        pairs = zip(self.ledger.releases, self.ledger.marks, strict=True)
+        remaining_pairs = [(facts, kept_mark) for facts, kept_mark in pairs if kept_mark != mark]
+        releases = tuple(facts for facts, _ in remaining_pairs)
+        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
 
     def _charge(self, facts: ReleaseFacts) -> None:
         """Add a release to the account."""

@@ -143,13 +143,13 @@ def test_references_and_scores_by_hand():
 
 
 def test_bounds_to_try():
-    assert experiment.list_bounds(1) == (1,)
-    assert experiment.list_bounds(3) == (1, 2, 3)
-    result = experiment.list_bounds(63)
+    assert account.list_bounds(1) == (1,)
+    assert account.list_bounds(3) == (1, 2, 3)
+    result = account.list_bounds(63)
     assert result[:4] == (1, 2, 3, 4)
     assert result[-1] == 63
     assert len(result) <= 13
-    assert experiment.list_bounds(10**6)[-1] == 10**6
+    assert account.list_bounds(10**6)[-1] == 10**6
 
 
 def test_the_generated_optimum_is_that_of_the_population():
@@ -200,7 +200,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
-    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, includes_output=True))
+    question = replace(on_splits(4, 2), cells=account.list_doubled_cells(6, includes_output=True))
     cells, mechanism = question.cells, question.mechanism
     trained = []
 

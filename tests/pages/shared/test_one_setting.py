@@ -86,7 +86,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 value_range=(lower, upper),
             )
             assert not on_mean.setting.list_differences(on_gap.setting)
-            bounds["What weights gain"] = on_gap.solution.comparison.cap.max_contributions
+            bounds["What weights gain"] = on_gap.solution.comparison.best_cap.max_contributions
             assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
                 on_mean.solution.smooth_choice.threshold
             )
@@ -399,7 +399,7 @@ def strip(app):
     """What each step of the strip holds; with ``!`` where it is the one to take."""
     (payload,) = [e.proto.json for e in app.get("bidi_component") if e.proto.id.endswith("-strip")]
     return {
-        step["name"]: step["content"] + ("!" if step["is_missing"] else "")
+        step["name"]: step["content_text"] + ("!" if step["is_missing"] else "")
         for step in json.loads(payload)["steps"]
     }
 
