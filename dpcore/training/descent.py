@@ -50,19 +50,12 @@ BLOCK = 200_000
 
 @dataclass(frozen=True, eq=False)
 class _UserBlock:
-    """Consecutive users, with the sparse matrix from their rows' slopes to their summed gradients.
-
-    Attributes:
-        user_slice: Their codes.
-        row_slice: Their rows.
-        user_positions: The position of each row's user in the block, shape (rows of the block,).
-        summing_matrix: SciPy sparse array with a line per user and feature, and a column per row.
-    """
+    """Consecutive users, with the sparse matrix from their rows' slopes to their summed gradients."""
 
     user_slice: slice
     row_slice: slice
-    user_positions: IntArray
-    summing_matrix: Any
+    user_positions: IntArray  # The position of each row's user in the block.
+    summing_matrix: Any  # SciPy sparse array: a line per user and feature, a column per row.
 
 
 def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:

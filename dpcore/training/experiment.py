@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -346,36 +345,6 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
     return References(certificate, *map(np.stack, zip(*scores_by_split, strict=True)))
-
-
-def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]:
-    """List the cells of a descent by the rule: followed clipped sums, then each method at bounds that double.
-
-    The bounds are the powers of two below ``max_size``, and ``max_size``, which bounds nobody. Smooth weights, caps and
-    clipped sums also have fractions of a row, which shorten the gradient of every row for weights and caps, and a
-    user's sum for clipped sums.
-
-    Args:
-        max_size: Rows of the largest user.
-        includes_output: True for output perturbation as well.
-    """
-    num_powers = math.ceil(math.log2(max(max_size, 1)))
-    doubled_bounds = [*(2.0**exponent for exponent in range(num_powers)), float(max_size)]
-    row_fractions = (0.25, 0.5)
-    cells = [Cell(Method.FOLLOWED)]
-    for method in (Method.SMOOTH, Method.CAP):
-        cells += [Cell(method, 1.0, clip) for clip in row_fractions]
-        cells += [Cell(method, bound) for bound in doubled_bounds]
-    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *row_fractions, *doubled_bounds)]
-    if includes_output:
-        cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
-    return tuple(cells)
-
-
-def list_bounds(max_size: int) -> tuple[int, ...]:
-    """List integer bounds, ascending: 1 to 4, then about evenly apart in their logarithm up to ``max_size``."""
-    spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), 9)).astype(int)
-    return tuple(sorted({*range(1, min(max_size, 4) + 1), *spaced_bounds.tolist()}))
 
 
 def fill_table(

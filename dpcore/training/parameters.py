@@ -12,7 +12,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.parameters import LINE, SOURCE, Option, Parameters, of_data, public
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import build_from
-from dpcore.training import experiment
+from dpcore.training import account, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment
 from dpcore.training.mechanism import Average, LossKind, Mechanism, Pace, apply_rule
@@ -151,9 +151,9 @@ class TrainingParameters(Parameters):
     def list_cells(self, max_size: int) -> tuple[Cell, ...]:
         """List the cells to compare: bounds that double by the rule, else integer bounds, up to ``max_size`` rows."""
         if self.pace is Pace.RULE:
-            return experiment.list_doubled_cells(max_size, self.loss.has_bounded_slope)
+            return account.list_doubled_cells(max_size, self.loss.has_bounded_slope)
         fixed_methods = [method for method in self.methods if method is not Method.FOLLOWED]
-        bounds = experiment.list_bounds(max_size)
+        bounds = account.list_bounds(max_size)
         return (Cell(Method.FOLLOWED), *itertools.starmap(Cell, itertools.product(fixed_methods, bounds)))
 
     def make_experiment(self, rows: ClassifierRows, max_runs: int = experiment.MAX_RUNS) -> Experiment:

@@ -69,8 +69,8 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
         codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value"
     )
     histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
-    made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=pairs_facet)
-    mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
+    dataset = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=pairs_facet)
+    mean = of_groups(dataset, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
     middle, worst = numbers_of(mean)
     pairs = mean.solution.problem.pairs
     each = []

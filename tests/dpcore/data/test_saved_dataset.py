@@ -260,6 +260,6 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
         choice.MECHANISM,
         regression_draw._list_facts(1.0).mechanism,
         release.MECHANISM,
-        *(kind.value for kind in private_histogram.CopyNoise),
+        *(item.value for item in private_histogram.CopyNoise),
     ]
     assert all(is_mechanism(name) for name in names)

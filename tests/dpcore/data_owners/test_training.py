@@ -389,7 +389,7 @@ def test_zeroing_a_unit_moves_a_step_by_its_clip_and_replacing_it_by_twice_that(
             targets = np.eye(3)[rng.integers(0, 3, (6, 6))] if not units else units[0].targets.copy()
             targets[-1] = np.eye(3)[rng.integers(0, 3, 6)]
             units.append(PaddedUnits(features, targets, np.ones((6, 6, 1))))
-        sums = [sum_clipped(compute_unit_gradients(one, weights), 0.7) for one in units]
+        sums = [sum_clipped(compute_unit_gradients(unit, weights), 0.7) for unit in units]
         zeroed = max(zeroed, float(np.linalg.norm(sums[1] - sums[0])))
         replaced = max(replaced, float(np.linalg.norm(sums[2] - sums[1])))
     assert zeroed <= 0.7 * (1 + 1e-9)

@@ -13,12 +13,12 @@ from tests.dpcore.factorisation.conftest import table
 
 
 def test_columns_in_any_order_make_the_same_table() -> None:
-    one = Ratings.from_columns([0, 0, 2], [1, 3, 0], [5.0, 1.0, 2.0], 5)
+    columns = Ratings.from_columns([0, 0, 2], [1, 3, 0], [5.0, 1.0, 2.0], 5)
     other = Ratings.from_columns([2, 0, 0], [0, 3, 1], [2.0, 1.0, 5.0], 5)
     for name in ("starts", "items", "values"):
-        assert np.array_equal(getattr(one, name), getattr(other, name))
-    assert one.starts.tolist() == [0, 2, 2, 3]
-    assert one.item_counts.tolist() == [1, 1, 0, 1, 0]
+        assert np.array_equal(getattr(columns, name), getattr(other, name))
+    assert columns.starts.tolist() == [0, 2, 2, 3]
+    assert columns.item_counts.tolist() == [1, 1, 0, 1, 0]
 
 
 def test_pairs_of_several_rows_have_their_mean_rating() -> None:

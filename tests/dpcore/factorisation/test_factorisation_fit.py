@@ -168,7 +168,7 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
     assert predictions == pytest.approx(np.clip(at, RANGE.lowest, RANGE.highest), abs=1e-4)
     buckets = assign_buckets(train.item_counts)
     # Offsets explain 0.36 of a variance of about 1.
-    with_them, without = (measure(of, train, test, buckets, False)[0][0] for of in (model, means))
+    with_them, without = (measure(item, train, test, buckets, False)[0][0] for item in (model, means))
     assert with_them < without - 0.05
 
 

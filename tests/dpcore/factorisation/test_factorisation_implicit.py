@@ -50,13 +50,13 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
     users = block[1]
     sums = implicit.sum_over_users(ratings, weighted, items, SETTINGS)
-    found = implicit._solve_items(sums, SETTINGS)
+    solution = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
         all_sums = ratings.items == item
         who, root = ratings.graph.user_codes[all_sums], np.sqrt(weighted.weights[all_sums])[:, None]
         rows = np.vstack([root * users[who], math.sqrt(0.3) * users, math.sqrt(0.9) * np.eye(3)])
         labels = np.concatenate([root[:, 0], np.zeros(users.shape[0] + 3)])
-        assert found[item] == pytest.approx(np.linalg.lstsq(rows, labels, rcond=None)[0], abs=1e-6)
+        assert solution[item] == pytest.approx(np.linalg.lstsq(rows, labels, rcond=None)[0], abs=1e-6)
 
 
 @given(
@@ -187,7 +187,7 @@ def test_users_choose_by_taste_where_the_generator_says_so() -> None:
 
 def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings) -> None:
     split = ChoiceStudy(test_user_share=0.3).split(choices, np.random.default_rng(0))
-    trained, known, asked_items = (np.diff(part.starts) for part in (split.train, split.history, split.test))
+    trained, known, asked_items = (np.diff(item.starts) for item in (split.train, split.history, split.test))
     assert not np.any((trained > 0) & ((known > 0) | (asked_items > 0)))
     assert trained + known + asked_items == pytest.approx(np.diff(choices.starts))
     assert asked_items.sum() / (asked_items.sum() + known.sum()) == pytest.approx(0.2, abs=0.02)

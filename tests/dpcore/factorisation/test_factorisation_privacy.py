@@ -62,8 +62,8 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     )
     matrices = math.sqrt(np.sum((all_sums.matrices - other_sums.matrices) ** 2)) / matrix_sensitivity(offset)
     in_labels = math.sqrt(np.sum((all_sums.label_sums - other_sums.label_sums) ** 2)) / RANGE.label_bound
-    for moved in (matrices, in_labels):
-        assert moved <= math.sqrt(k) * (1.0 + 1e-9)
+    for item in (matrices, in_labels):
+        assert item <= math.sqrt(k) * (1.0 + 1e-9)
 
 
 def test_half_a_matrix_moves_by_what_is_declared_and_no_more() -> None:

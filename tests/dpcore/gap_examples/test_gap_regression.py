@@ -65,7 +65,7 @@ def list_subset_variances(instance: RegressionInstance, threshold: int) -> np.nd
         itertools.combinations(rows, min(threshold, rows.size))
         for rows in (np.flatnonzero(users == user) for user in range(instance.num_users))
     ]
-    subsets = (np.concatenate(chosen) for chosen in itertools.product(*per_user))
+    subsets = (np.concatenate(item) for item in itertools.product(*per_user))
     return np.array([compute_least_squares_variance(instance, users[i], features[i]) for i in subsets])
 
 

@@ -249,8 +249,8 @@ def test_what_is_rounded_down_is_never_above_the_truth_and_near_it(sizes, users,
     for cap in {max(int(sizes[-1] * place), 1), max(sizes[-1] - 1, 1), sizes[0], sizes[-1]}:
         found = optimal_cap._compute_statistics_of_caps(histogram, np.array(float(cap)))
         low = found.round_down()
-        above = sum(s * u for s, u in zip(sizes, users, strict=True) if s > cap)
-        share = Fraction(above, sum(s * u for s, u in zip(sizes, users, strict=True)))
+        total_above = sum(s * u for s, u in zip(sizes, users, strict=True) if s > cap)
+        share = Fraction(total_above, sum(s * u for s, u in zip(sizes, users, strict=True)))
         for name, truth in exact_statistics(sizes, users, cap).items():
             lower = Fraction(float(getattr(low, name)))
             assert lower <= truth, name

@@ -201,14 +201,14 @@ def exact_best(alpha, kept_bias, factor, power=2, segments=12):
                 return 2 * kept_bias(kept) + factor * (tau / kept) ** power
 
             points = [p[j] + (p[j - 1] - p[j]) * k / 16 for k in range(17)]
-            at = min(range(17), key=lambda k: value(points[k]))
-            a, b = points[max(at - 1, 0)], points[min(at + 1, 16)]
+            smallest = min(range(17), key=lambda k: value(points[k]))
+            a, b = points[max(smallest - 1, 0)], points[min(smallest + 1, 16)]
             for _ in range(60):
                 c, d = b - golden * (b - a), a + golden * (b - a)
                 a, b = (a, d) if value(c) <= value(d) else (c, b)
             # The upper end belongs to the segment above: there only j - 1 users have more.
             candidates += [(tau, j, value(tau)) for tau in (p[j], (a + b) / 2)]
-        tau, users, least = min(candidates, key=lambda one: one[2])
+        tau, users, least = min(candidates, key=lambda item: item[2])
         return float(tau), users, float(least)
 
 
@@ -240,10 +240,10 @@ def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: in
     assert best.total == pytest.approx(value, rel=1e-13)
     assert best.certificate.lower_bound <= value
     # Away from the kink it rises at once, on either side: no smooth minimum beside it.
-    beside = population.compute_error_parts(
+    total_beside = population.compute_error_parts(
         limit_problem(alpha), best.fraction * (1 + 1e-7 * np.array([-1, 1]))
     ).total
-    assert np.all(beside > best.total * (1 + 1e-12))
+    assert np.all(total_beside > best.total * (1 + 1e-12))
 
 
 def test_the_best_cap_against_every_segment_of_random_populations() -> None:
@@ -265,8 +265,8 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
         assert best.certificate.lower_bound <= value
         at_a_kink = best.fraction == float(PowerLaw(alpha).probability(users + 1.0))
         kinks, smooth = kinks + at_a_kink, smooth + (not at_a_kink)
-        every = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
-        assert best.total <= population.compute_error_parts(problem, every).total.min() * (1 + 1e-14)
+        probability = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
+        assert best.total <= population.compute_error_parts(problem, probability).total.min() * (1 + 1e-14)
     assert min(kinks, smooth) >= 3  # Both kinds of optimum were met.
 
 
@@ -277,9 +277,9 @@ def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> No
     )
     best = population.find_best_fraction(problem)
     assert best.cap == round(best.cap)
-    whole = population.compute_error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
-    assert best.total == pytest.approx(whole.min(), rel=1e-12)
-    assert best.cap == 1 + int(np.argmin(whole))
+    whole_total = population.compute_error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
+    assert best.total == pytest.approx(whole_total.min(), rel=1e-12)
+    assert best.cap == 1 + int(np.argmin(whole_total))
 
 
 def test_figure_3b_few_users_are_capped_at_the_optimum() -> None:
@@ -319,8 +319,8 @@ def test_the_cost_of_privacy_flattens_above_zero(alpha: float) -> None:
     assert np.all(totals >= cost.limit_cap.total * (1 - 2e-6))
     assert totals[-1] == pytest.approx(cost.limit_cap.total, rel=1e-4)
     assert cost.limit_cap.total > 0.5
-    assert all(one.finite_sample == 0.0 for one in cost.best_caps)
-    assert all(one.certificate.proves(1.1e-6) for one in (*cost.best_caps, cost.limit_cap))
+    assert all(item.finite_sample == 0.0 for item in cost.best_caps)
+    assert all(item.certificate.proves(1.1e-6) for item in (*cost.best_caps, cost.limit_cap))
 
 
 def test_alike_users_escape_the_cost() -> None:

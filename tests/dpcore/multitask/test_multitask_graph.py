@@ -28,8 +28,8 @@ def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_o
     np.testing.assert_allclose(graph.sum_pairs_by_task(per_pair), dense_values.sum(axis=0))
     np.testing.assert_array_equal(graph.task_sizes, table.sum(axis=0))
     np.testing.assert_array_equal(graph.tasks_per_user, table.sum(axis=1))
-    chosen = np.array([7, 2, 11])
-    np.testing.assert_array_equal(dense_of(graph.select_users(chosen)), table[chosen])
+    chosen_values = np.array([7, 2, 11])
+    np.testing.assert_array_equal(dense_of(graph.select_users(chosen_values)), table[chosen_values])
 
 
 def test_tasks_without_users_are_left_out() -> None:

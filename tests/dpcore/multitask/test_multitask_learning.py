@@ -153,8 +153,8 @@ def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None
     matrix = np.array([[[0.5, 1.5], [1.5, 0.5]]])
     result = solve_sums(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
     np.testing.assert_allclose(result, [[1.0, 1.0]])
-    nothing = solve_sums(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
-    np.testing.assert_array_equal(nothing, 0.0)
+    empty_solution = solve_sums(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
+    np.testing.assert_array_equal(empty_solution, 0.0)
 
 
 def _gradients_by_a_loop(

@@ -64,10 +64,10 @@ def test_equation_12_by_hand(graph_of) -> None:
     omega = weights.compute_task_weights(problem, 0.5)
     pair = 0
     for tasks in ([0, 1, 2], [0], [1], [0, 1]):
-        used = sum(omega[i] ** 2 for i in tasks)
+        total = sum(omega[i] ** 2 for i in tasks)
         for i in tasks:
             assert answer.compute_pair_weights()[pair] == pytest.approx(
-                omega[i] * min(1.0, math.sqrt(0.5 / used))
+                omega[i] * min(1.0, math.sqrt(0.5 / total))
             )
             pair += 1
     # omega_i^2 = n beta / (m n_i) = 2 / (3 n_i): users 0 and 3 use 2/9 + 2/9 + 2/3 and 4/9; beta is 1/2.

@@ -118,9 +118,9 @@ def test_no_other_share_does_much_better_on_public_samples(purpose, user_share, 
 
 
 def test_the_request_of_a_total_is_that_of_both_shares() -> None:
-    asked = PrivateParameters(2.0, BoundPurpose.SUM, is_total_epsilon=True, relation=Relation.REPLACE)
-    request = SelectionRequest.from_parameters(asked)
-    apart = replace(asked, is_total_epsilon=False, epsilon=0.7, selection_epsilon=0.6)
+    parameters = PrivateParameters(2.0, BoundPurpose.SUM, is_total_epsilon=True, relation=Relation.REPLACE)
+    request = SelectionRequest.from_parameters(parameters)
+    apart = replace(parameters, is_total_epsilon=False, epsilon=0.7, selection_epsilon=0.6)
     assert request == replace(SelectionRequest.from_parameters(apart), total_epsilon=2.0)
     assert request.describe_budget() == (
         "Of ε = 2 in all, a draw takes 0.6; 0.7 is left for the release, which counts twice"

@@ -15,8 +15,8 @@ def dual_value(problem, m, multipliers):
     whitened = problem.whitened
     prices = np.abs(whitened.rows @ m)
     a = problem.trade_off
-    over = np.maximum(prices - multipliers[whitened.row_users][:, None], 0.0)
-    return float((m * whitened.right_side).sum()) - multipliers.sum() ** 2 / 4 - (over**2).sum() / (4 * a)
+    values = np.maximum(prices - multipliers[whitened.row_users][:, None], 0.0)
+    return float((m * whitened.right_side).sum()) - multipliers.sum() ** 2 / 4 - (values**2).sum() / (4 * a)
 
 
 @pytest.mark.parametrize("seed", range(8))

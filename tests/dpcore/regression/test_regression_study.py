@@ -36,11 +36,11 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
 
 def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 1, (3,))
-    one = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
+    estimate = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
     curve = sample_limiting.average_draws(PROBLEM, draws)
-    assert curve.variances[0] == pytest.approx(one.variance, rel=1e-10)
+    assert curve.variances[0] == pytest.approx(estimate.variance, rel=1e-10)
     assert curve.prediction_errors[0] == pytest.approx(
-        compute_prediction_error(PROBLEM, one, DATA.labels), rel=1e-10
+        compute_prediction_error(PROBLEM, estimate, DATA.labels), rel=1e-10
     )
 
 
@@ -54,12 +54,12 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
     told: list[float] = []
     sweep = study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
     assert told == [0.5, 1.0]
-    for at, epsilon in enumerate((0.3, 3.0)):
+    for index, epsilon in enumerate((0.3, 3.0)):
         asked = replace(PROBLEM, epsilon=epsilon)
         best = working_set.solve(asked)
         curve = estimate_caps(asked, DATA.labels, 4)
         error = compute_prediction_error(asked, best, DATA.labels)
-        found = {name: column[at] for name, column in sweep.items()}
+        found = {name: column[index] for name, column in sweep.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
         assert found["best_cap_coefficients"] == pytest.approx(curve.variances.min())

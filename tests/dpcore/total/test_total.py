@@ -259,9 +259,9 @@ def test_whole_bounds_are_proved_up_to_where_float64_counts(largest, below, user
     t = int(best.max_total)
     assert t == best.max_total
     nearby = [b for b in {0, *totals, *range(t - 3, t + 4)} if b >= 0]
-    least = min(map(squared, nearby))
-    assert Fraction(best.certificate.value) ** 2 <= least * (1 + Fraction(1, 10**7))
-    assert Fraction(max(best.certificate.lower_bound, 0.0)) ** 2 <= least * (1 + Fraction(1, 10**9))
+    smallest = min(map(squared, nearby))
+    assert Fraction(best.certificate.value) ** 2 <= smallest * (1 + Fraction(1, 10**7))
+    assert Fraction(max(best.certificate.lower_bound, 0.0)) ** 2 <= smallest * (1 + Fraction(1, 10**9))
     assert best.certificate.proves(1e-7)
 
 

@@ -59,9 +59,9 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         each = [
             data.signed[data.user_codes == u].T @ slopes[data.user_codes == u] for u in range(data.num_users)
         ]
-        lengths = np.array([np.linalg.norm(one) for one in each])
+        lengths = np.array([np.linalg.norm(item) for item in each])
         by_hand = sum(
-            one * min(1.0, bound / max(length, 1e-300)) for one, length in zip(each, lengths, strict=True)
+            item * min(1.0, bound / max(length, 1e-300)) for item, length in zip(each, lengths, strict=True)
         )
         assert total[:, 0] == pytest.approx(by_hand, abs=1e-9)
         sure = np.abs(lengths - bound) > 1e-5 * bound
@@ -84,7 +84,7 @@ def test_the_sensitivities_are_reached():
     # Nine rows that pull one way at θ = 0, each with 1/2: clipped at 2 they move the sum by one bound, and are beyond;
     # replaced by their opposite, by two; a user with one row is within instead, so that the count moves by one.
     mechanism = Mechanism(1.0, 1e-6, REPLACE)
-    heavy, other, light = (
+    heavy, extreme_user, light = (
         make_extreme_user(9, np.zeros(3), 1.0),
         make_extreme_user(9, np.zeros(3), -1.0),
         make_extreme_user(1, np.zeros(3), 1.0),
@@ -93,7 +93,7 @@ def test_the_sensitivities_are_reached():
         descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))(
             np.zeros((3, 1)), np.array([2.0])
         )
-        for rows in (heavy, other, light)
+        for rows in (heavy, extreme_user, light)
     ]
     assert np.linalg.norm(result[0][0] - result[1][0]) / 2.0 == pytest.approx(2.0)
     assert abs(result[0][1] - result[2][1])[0] == 1.0
@@ -106,10 +106,10 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
 
     epsilon, delta, steps = 1.3, 1e-6, 40
     plan = account.plan_rule_noise(Mechanism(epsilon, delta, relation, steps=steps), follows)
-    moved = account.get_gradient_sensitivity(relation)
-    parts = [(plan.gradient_noise / moved, steps)]
+    gradient_sensitivity = account.get_gradient_sensitivity(relation)
+    parts = [(plan.gradient_noise / gradient_sensitivity, steps)]
     if follows:
-        parts.append((plan.count_noise / (0.5 * moved), steps))
+        parts.append((plan.count_noise / (0.5 * gradient_sensitivity), steps))
     if relation is ADD:
         parts.append((plan.num_users_noise, 1))
     assert (plan.num_users_noise > 0) is (relation is ADD)
@@ -117,15 +117,15 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
         whole_loss = None
         for sigma, times in parts:
             # Losses of a step are small, so that the grid is fine.
-            one = pld.from_gaussian_mechanism(sigma, value_discretization_interval=2e-5).self_compose(times)
-            whole_loss = one if whole_loss is None else whole_loss.compose(one)
+            item = pld.from_gaussian_mechanism(sigma, value_discretization_interval=2e-5).self_compose(times)
+            whole_loss = item if whole_loss is None else whole_loss.compose(item)
         result = whole_loss.get_epsilon_for_delta(delta)
     # Pessimistic rounding on the grid adds up over the steps: never below, and little above.
     assert epsilon - 1e-3 <= result <= epsilon + 0.02
     # The ratios are those of one Gaussian.
     squared = sum(times / sigma**2 for sigma, times in parts)
-    one = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    assert squared == pytest.approx(one**-2, rel=1e-12)
+    item = GaussianNoise.for_release(1.0, epsilon, delta).scale
+    assert squared == pytest.approx(item**-2, rel=1e-12)
 
 
 @pytest.mark.parametrize("relation", Neighbours)

@@ -234,8 +234,8 @@ def test_public_counts_pay_nothing_for_the_sum_of_weights():
     assert account.plan_noise(values, 5.0).weight_sum_noise == 0.0
     assert account.plan_noise(replaced, 1.0).weight_sum_noise == 0.0  # averages of a public number of users
     assert account.plan_noise(replaced, 5.0).weight_sum_noise > 0.0
-    one = account.plan_noise(values, 5.0).gradient_noise
-    assert account.plan_noise(add, 5.0).gradient_noise == pytest.approx(one / 2 / math.sqrt(0.95))
+    gradient_noise = account.plan_noise(values, 5.0).gradient_noise
+    assert account.plan_noise(add, 5.0).gradient_noise == pytest.approx(gradient_noise / 2 / math.sqrt(0.95))
 
 
 def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
@@ -283,10 +283,10 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
         assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
         with np.errstate(all="ignore"):
-            other = RdpAccountant()
+            rdp_accountant = RdpAccountant()
             step = PoissonSampledDpEvent(sampled, GaussianDpEvent(multiplier))
-            other.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
-            assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
+            rdp_accountant.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
+            assert epsilon * 0.99 < rdp_accountant.get_epsilon(delta) < 1.5 * epsilon
     nearly = account.plan_noise(replace(everybody, sampled=0.999), 2.0)
     assert nearly.gradient_noise == pytest.approx(full.gradient_noise, rel=0.01)
     with pytest.raises(InvalidInput, match="needs neighbours that add or remove"):
@@ -375,8 +375,8 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
 
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
     monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
-    half = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
-    assert not half.certificate.proves(1e-3)
+    model = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
+    assert not model.certificate.proves(1e-3)
 
 
 @pytest.mark.parametrize("loss", LossKind)

@@ -128,14 +128,14 @@ def by_bits(monkeypatch, keys: np.ndarray) -> None:
 def test_rows_are_drawn_alike_and_anew():
     rows = ClassifierRows(np.arange(11.0)[:, None] / 11, np.ones(11), np.repeat([0, 1, 2], [7, 1, 3]))
     drawn = [release.draw_rows(rows, 3) for _ in range(4000)]
-    for one in drawn[:50]:
-        assert one.sizes.tolist() == [3, 1, 3]
-        is_kept = np.round(one.features[:, 0] * 11).astype(int)
+    for item in drawn[:50]:
+        assert item.sizes.tolist() == [3, 1, 3]
+        is_kept = np.round(item.features[:, 0] * 11).astype(int)
         assert np.array_equal(is_kept, np.sort(is_kept))
-        assert np.array_equal(rows.user_codes[is_kept], one.user_codes)
+        assert np.array_equal(rows.user_codes[is_kept], item.user_codes)
     # Each of 35 triples of the heavy user is as likely: a chi-square with 34 degrees of freedom is above 100 with
     # probability 2e-8.
-    triples = Counter(tuple(np.round(one.features[:3, 0] * 11).astype(int)) for one in drawn)
+    triples = Counter(tuple(np.round(item.features[:3, 0] * 11).astype(int)) for item in drawn)
     assert len(triples) == 35
     expected = len(drawn) / 35
     assert sum((count - expected) ** 2 / expected for count in triples.values()) < 100

@@ -170,14 +170,14 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
         ),
         ("Mean", "counts", "lower=0&upper=9&counts=public", "Contribution counts are the link says Public"),
     ):
-        at = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
+        app = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
         key = f"{catalogue.find_page(title).name}.{field}"
-        public = at.session_state[key]
-        check(with_data(at, PRIVATE).run())
-        assert at.session_state[key] is not public
-        assert words in shown_texts(at).replace("*", "")
-        check(at.button(key="dismiss_link_problems").click().run())
-        assert words not in shown_texts(at).replace("*", "")
+        public = app.session_state[key]
+        check(with_data(app, PRIVATE).run())
+        assert app.session_state[key] is not public
+        assert words in shown_texts(app).replace("*", "")
+        check(app.button(key="dismiss_link_problems").click().run())
+        assert words not in shown_texts(app).replace("*", "")
 
 
 @pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)

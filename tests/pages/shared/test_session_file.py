@@ -90,14 +90,14 @@ PIN = Pin(
 def build_content() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.LoadedData(SECRET, session.Origin(session.UPLOADED))
-    loaded = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
+    loaded_data = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
     paid = LEDGER.merge(Ledger((CHOSEN.facts,), ("cc",)))
     accounts = {
         "": {SECRET.histogram.digest: paid}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
     }  # fmt: skip
     settings = {"mean.lower": 1.0, "mean.upper": None}
     return Content(
-        loaded, 0.5, settings, accounts, (PIN,), tables(), {"private_choice": DRAWN}, FILES
+        loaded_data, 0.5, settings, accounts, (PIN,), tables(), {"private_choice": DRAWN}, FILES
     )  # fmt: skip
 
 
@@ -355,8 +355,8 @@ def hostile(draw: st.DrawFn) -> bytes:
         del above[name]
     text = json.dumps(content)
     if draw(st.integers(0, 3)) == 0:
-        at = draw(st.integers(0, len(text) - 1))
-        text = text[:at] + draw(st.sampled_from(['"', "}", "NaN", "9" * 30, ""])) + text[at + 1 :]
+        app = draw(st.integers(0, len(text) - 1))
+        text = text[:app] + draw(st.sampled_from(['"', "}", "NaN", "9" * 30, ""])) + text[app + 1 :]
     return text.encode()
 
 
@@ -381,8 +381,8 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
         session_file.apply_content(session_read.content)
-        spent = state[keys.LEDGERS][digest].total
-    assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
+        total = state[keys.LEDGERS][digest].total
+    assert total.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
     for key, value in session_read.content.values_by_key.items():
         name, _, entry = key.partition(".")
         assert entry in catalogue.QUESTIONS[name].fields
@@ -457,35 +457,35 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
     assert session_read.tables_by_page["training"].dataset == table.dataset
 
 
-def write_session(at: Any) -> bytes:
+def write_session(app: Any) -> bytes:
     """What the button in the sidebar writes."""
-    return session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
+    return session_file.write_file(app.session_state[keys.SESSION_FILE].content).encode()
 
 
-def open_session(at: Any, content: bytes) -> Any:
-    at = go(at, "Your data")
-    check(at.segmented_control(key="your_data.data_source").set_value("Session").run())
-    return check(at.file_uploader[0].upload("session.json", content).run())
+def open_session(app: Any, content: bytes) -> Any:
+    app = go(app, "Your data")
+    check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
+    return check(app.file_uploader[0].upload("session.json", content).run())
 
 
 def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
-    at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
-    enter_range(at, 3.0, 80.0)
-    check(at.number_input(key="epsilon").set_value(0.37).run())
-    before = write_session(at)
-    assert json.loads(before)["label"] == Disclosure.PRIVATE.label
-    digest = data(at).histogram.digest
-    at.session_state[keys.LEDGERS] = {digest: Ledger().add(FACTS)}
-    check(at.run())
-    assert "Spent on these data: ε = 0.25" in shown_texts(at)
-    after = write_session(at)
+    app = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    enter_range(app, 3.0, 80.0)
+    check(app.number_input(key="epsilon").set_value(0.37).run())
+    session_before = write_session(app)
+    assert json.loads(session_before)["label"] == Disclosure.PRIVATE.label
+    digest = data(app).histogram.digest
+    app.session_state[keys.LEDGERS] = {digest: Ledger().add(FACTS)}
+    check(app.run())
+    assert "Spent on these data: ε = 0.25" in shown_texts(app)
+    session_after = write_session(app)
 
-    new = open_session(open_app("Your data"), after)
-    assert data(new) == data(at)
+    new = open_session(open_app("Your data"), session_after)
+    assert data(new) == data(app)
     assert "In use: shop_events.csv" in shown_texts(new)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
     # The file that was saved before the release takes nothing off the account.
-    new = open_session(new, before)
+    new = open_session(new, session_before)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
     new = go(new, "Mean")
     assert [new.number_input(key=key).value for key in ("mean.lower", "mean.upper", "epsilon")] == [
@@ -494,20 +494,20 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
         0.37,
     ]
     assert new.session_state["epsilon_slider"] == 0.3
-    new = open_session(new, after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
+    new = open_session(new, session_after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
     assert "not those that were saved" in errors(new)
     assert "Nothing was changed" in errors(new)
-    assert data(new) == data(at)
+    assert data(new) == data(app)
 
 
 def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    check(at.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
-    at = use(at)
+    app = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    check(app.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
+    app = use(app)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
-    new = open_session(open_app("Your data"), write_session(at))
+    new = open_session(open_app("Your data"), write_session(app))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
@@ -522,16 +522,16 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     rows = LabelledRows(features, rng.integers(0, 2, codes.size), codes, ("intercept", "age"), "rating")
     histogram = ContributionHistogram.from_counts(np.bincount(codes))
     table = Dataset("own.csv", "", Disclosure.PRIVATE, histogram, table=rows, privacy_unit=("who",))
-    at = open_app("Training")
-    at.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
-    at.session_state["training.source"], at.session_state["training.runs"] = DataSource.UPLOAD, 2
-    check(at.run())
-    at.number_input(key="training.range_low_age").set_value(0.0)
-    at.number_input(key="training.range_high_age").set_value(10.0)
-    check(at.run())
-    at.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
-    check(at.run())
-    new = open_session(open_app("Your data"), write_session(at))
+    app = open_app("Training")
+    app.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
+    app.session_state["training.source"], app.session_state["training.runs"] = DataSource.UPLOAD, 2
+    check(app.run())
+    app.number_input(key="training.range_low_age").set_value(0.0)
+    app.number_input(key="training.range_high_age").set_value(10.0)
+    check(app.run())
+    app.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
+    check(app.run())
+    new = open_session(open_app("Your data"), write_session(app))
     assert "Training: 1 release, to be downloaded there" in shown_texts(new)
     new = go(new, "Training")
     assert "Data of this page: **own.csv**" in shown_texts(new)
@@ -540,7 +540,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
-    at = check(new_app("Your data").run())
-    check(at.segmented_control(key="your_data.data_source").set_value("Session").run())
-    assert not at.file_uploader
-    assert "public demo" in shown_texts(at)
+    app = check(new_app("Your data").run())
+    check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
+    assert not app.file_uploader
+    assert "public demo" in shown_texts(app)

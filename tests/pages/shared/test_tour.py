@@ -109,15 +109,15 @@ def test_mean_says_what_weights_save_over_the_best_cap() -> None:
     def errors_at(epsilon: float) -> tuple[float, float, float]:
         """Errors of the best cap and of the best weights on a fine grid, and the share of rows that the cap cuts."""
         caps = np.arange(1, 2_000)
-        kept = np.array([np.minimum(sizes, cap) @ many for cap in caps])
-        capped = np.sqrt(0.25 / kept + 2 * (caps / (epsilon * kept)) ** 2)
+        kept_values = np.array([np.minimum(sizes, cap) @ many for cap in caps])
+        capped = np.sqrt(0.25 / kept_values + 2 * (caps / (epsilon * kept_values)) ** 2)
         smooth = np.inf
         for h in np.geomspace(1.0, 2_000.0, 4_000):
             n = np.minimum(sizes, h) @ many  # Every user keeps all rows at weight min(1, h / size).
             sampling = 0.25 * (np.minimum(1.0, h / sizes) ** 2 * sizes) @ many / n**2
             smooth = min(smooth, float(np.sqrt(sampling + 2 * (h / (epsilon * n)) ** 2)))
         best = int(capped.argmin())
-        return float(capped[best]), smooth, 1.0 - float(kept[best]) / float(sizes @ many)
+        return float(capped[best]), smooth, 1.0 - float(kept_values[best]) / float(sizes @ many)
 
     for epsilon, err, cut in ((0.3, "13", "68"), (10.0, "1.9", "11")):
         capped, smooth, lost = errors_at(epsilon)
@@ -260,7 +260,7 @@ def join_state(state: dict[str, Any]) -> str:
 
 
 def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
-    before, loaded = read_entries(state), session.get_loaded()
+    entries_before, loaded = read_entries(state), session.get_loaded()
     tour.begin()
     for number in (*range(1, len(STOPS) + 1), 5):
         tour.go_to_step(number)
@@ -272,10 +272,10 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
         assert "89" not in {str(value) for value in state.values()}
         # What has data of its own, and what was spent, the tour does not touch.
         assert state["regression.residual_variance"] == 5.0
-        assert state[keys.LEDGERS] == before[keys.LEDGERS]
+        assert state[keys.LEDGERS] == entries_before[keys.LEDGERS]
     state["learning.vc_dimension"] = 44  # What is entered on the tour does not stay.
     tour.end()
-    assert read_entries(state) == before
+    assert read_entries(state) == entries_before
     assert session.get_loaded() == loaded
     assert state["learning.vc_dimension"] != 44
     assert session.get_tour() is None
@@ -391,66 +391,68 @@ def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, 
     assert session.get_loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
 
 
-def follow(at: AppTest) -> AppTest:
+def follow(app: AppTest) -> AppTest:
     """Stay on the page that the app itself went to: `AppTest` goes back to the one that was asked for last."""
-    at._page_hash = ""
-    return check(at.run())
+    app._page_hash = ""
+    return check(app.run())
 
 
 def test_the_tour_on_the_real_pages() -> None:
-    at = on_data(SECRET, "Mean")
-    enter_range(at, 2.0, 40.0)
-    check(go(at, "Start").button(key="tour_begin").click().run())
+    app = on_data(SECRET, "Mean")
+    enter_range(app, 2.0, 40.0)
+    check(go(app, "Start").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
         step = tour.import_step(question)
-        follow(at)
-        assert [title.value for title in at.title] == [question.heading or question.title]
-        assert f"step {number} of 7" in shown_texts(at)
-        assert "brings back: secret.csv" in shown_texts(at)
+        follow(app)
+        assert [title.value for title in app.title] == [question.heading or question.title]
+        assert f"step {number} of 7" in shown_texts(app)
+        assert "brings back: secret.csv" in shown_texts(app)
         # As declared, or the answer would say that it is about other settings.
-        assert at.session_state[keys.PAGE_PARAMETERS] == step.parameters
-        assert address_of(at)["tour"] == str(number)
-        assert strip.HINT in shown_texts(at)
+        assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
+        assert address_of(app)["tour"] == str(number)
+        assert strip.HINT in shown_texts(app)
         widget = f"{question.widgets[step.field_name]}"
         if step.field_name == "epsilon":
-            check(at.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
+            check(app.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
         elif question.name == "start":
-            check(at.number_input(key=widget).set_value(float(step.goal_value)).run())
+            check(app.number_input(key=widget).set_value(float(step.goal_value)).run())
         elif question.name == "learning":
-            check(at.button(key="tour_answer").click().run())
-            assert answer_at("learning") in shown_texts(at)
-            check(at.slider(key=widget).set_value(step.goal_value).run())
+            check(app.button(key="tour_answer").click().run())
+            assert answer_at("learning") in shown_texts(app)
+            check(app.slider(key=widget).set_value(step.goal_value).run())
         else:
-            check(at.number_input(key=widget).set_value(step.goal_value).run())
-        assert strip.HINT not in shown_texts(at)
-        assert answer_at(question.name) in shown_texts(at)
-        assert tour.OTHERWISE not in shown_texts(at)
+            check(app.number_input(key=widget).set_value(step.goal_value).run())
+        assert strip.HINT not in shown_texts(app)
+        assert answer_at(question.name) in shown_texts(app)
+        assert tour.OTHERWISE not in shown_texts(app)
         if number < len(STOPS):
-            check(at.button(key="tour_next").click().run())
-    release_copy(at)
-    check(at.run())
-    assert "Other data are in use than those of this step" in shown_texts(at)
-    check(at.button(key="tour_again").click().run())
-    assert data(at).release is None
-    check(go(at, "Quantile"))
-    assert "The tour waits on **Choose privately**" in shown_texts(at)
-    follow(check(at.button(key="tour_end").click().run()))
-    assert at.title[0].value == STOPS[0].heading
-    assert data(at) is SECRET
-    go(at, "Mean")
-    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 40.0)
-    assert "tour" not in address_of(at)
+            check(app.button(key="tour_next").click().run())
+    release_copy(app)
+    check(app.run())
+    assert "Other data are in use than those of this step" in shown_texts(app)
+    check(app.button(key="tour_again").click().run())
+    assert data(app).release is None
+    check(go(app, "Quantile"))
+    assert "The tour waits on **Choose privately**" in shown_texts(app)
+    follow(check(app.button(key="tour_end").click().run()))
+    assert app.title[0].value == STOPS[0].heading
+    assert data(app) is SECRET
+    go(app, "Mean")
+    assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (2.0, 40.0)
+    assert "tour" not in address_of(app)
 
 
 def test_an_address_leads_to_a_step() -> None:
-    at = new_app("Start")
-    at.query_params["tour"] = "3"
-    follow(check(at.run()))
-    assert at.title[0].value == STOPS[2].title
-    assert "step 3 of 7" in shown_texts(at)
-    at = open_app("Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2")
-    assert at.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
-    assert "Step 2 of 7".lower() in shown_texts(at)
-    assert strip.HINT not in shown_texts(at)
-    at = open_app("Start", tour="nine")
-    assert "The tour has 7 steps" in errors(at)
+    app = new_app("Start")
+    app.query_params["tour"] = "3"
+    follow(check(app.run()))
+    assert app.title[0].value == STOPS[2].title
+    assert "step 3 of 7" in shown_texts(app)
+    app = open_app(
+        "Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2"
+    )
+    assert app.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
+    assert "Step 2 of 7".lower() in shown_texts(app)
+    assert strip.HINT not in shown_texts(app)
+    app = open_app("Start", tour="nine")
+    assert "The tour has 7 steps" in errors(app)
