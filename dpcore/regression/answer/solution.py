@@ -293,13 +293,5 @@ def build_solution(
         note = "not defined: the averages are linearly dependent"
         methods["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset,
-        parameters,
-        problem,
-        best_estimate,
-        uncapped_estimate,
-        cap_curve,
-        cap_draws,
-        methods,
-        stage,
+        dataset, parameters, problem, best_estimate, uncapped_estimate, cap_curve, cap_draws, methods, stage
     )
