@@ -145,9 +145,7 @@ def _start_release(solution: TrainingSolution) -> None:
     def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         """Train once and return the record of the release, or how it was stopped or failed."""
         try:
-            model = train_once(
-                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
-            )
+            model = train_once(rows, mechanism, cell, check_noted, progress, should_stop)
         except StoppedError as stopped_error:
             return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
@@ -172,16 +170,12 @@ def _show_stop(account: str) -> None:
 
 def _show_model(record: ReleaseRecord) -> None:
     """Show θ with the range of each feature, and how the model is applied."""
-    number_columns = {
-        "Lowest": record.range_ends[0],
-        "Highest": record.range_ends[1],
-        "θ": record.model.theta,
-    }
+    columns = {"Lowest": record.range_ends[0], "Highest": record.range_ends[1], "θ": record.model.theta}
     figures.show_table(
-        {"Feature": record.feature_names, **number_columns},
+        {"Feature": record.feature_names, **columns},
         "The released model",
         "training_model",
-        dict.fromkeys(number_columns, "%.4g"),
+        dict.fromkeys(columns, "%.4g"),
     )
     st.caption(describe_model(record))
 
