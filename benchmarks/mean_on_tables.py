@@ -136,8 +136,8 @@ def draw_range(table: Table, epsilon: float, clamp: str, cap: int) -> tuple[floa
         centre=float(f"{np.median(values.values):.0e}"), users=float(codes.max() + 1), max_contributions=cap,
         clamps_users=clamp == "users",
     )  # fmt: skip
-    drawn = private_range.choose(problem, values)
-    return drawn.lower, drawn.upper
+    range_draw = private_range.choose(problem, values)
+    return range_draw.lower, range_draw.upper
 
 
 def compare_counts_only(reply: Reply) -> str:
@@ -169,10 +169,10 @@ def main() -> None:
     for table in read_tables():
         for epsilon in arguments.epsilons:
             for clamp in arguments.clamps:
-                known = ask_mean(table, epsilon, clamp, table.lower, table.upper)
-                drawn_range = draw_range(table, epsilon, clamp, max(round(float(known.bound)), 1))
-                drawn = ask_mean(table, (1.0 - SHARE_FOR_CHOICE) * epsilon, clamp, *drawn_range)
-                for name, reply in ((clamp, known), (f"{clamp}, drawn", drawn)):
+                known_reply = ask_mean(table, epsilon, clamp, table.lower, table.upper)
+                drawn_range = draw_range(table, epsilon, clamp, max(round(float(known_reply.bound)), 1))
+                drawn_reply = ask_mean(table, (1.0 - SHARE_FOR_CHOICE) * epsilon, clamp, *drawn_range)
+                for name, reply in ((clamp, known_reply), (f"{clamp}, drawn", drawn_reply)):
                     promised = float(reply.error)
                     means = draw_means(reply.code("opendp"), table.rows, arguments.draws)
                     squares = (means - table.truth) ** 2

@@ -68,11 +68,9 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
-    parameters, problem, clamped_values = (
-        answer.parameters,
-        answer.solution.problem,
-        answer.solution.clamped_values,
-    )
+    parameters = answer.parameters
+    problem = answer.solution.problem
+    clamped_values = answer.solution.clamped_values
     numbers = parameters.value_bound, problem.value_variance, parameters.largest_variance
     bound_text, variance_text, largest_text = map(wording.number, numbers)
     share_text = f"ρ = {wording.number(problem.user_share, 2)}"
@@ -273,11 +271,8 @@ def _write_user_forms(
 def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
     problem = solution.problem
-    entries = {
-        "neighbours": solution.neighbours.value,
-        "mechanism": problem.noise.kind.value,
-        "errors_are": "exact",
-    }
+    entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
+    entries["errors_are"] = "exact"
     entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
         sums_text = "sums of w (y - (L + U) / 2) and w"
@@ -297,11 +292,8 @@ def _describe_values(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
     """Return the variance and the user share that the choice file states, each with its label."""
-    problem, variance_source, has_values = (
-        solution.problem,
-        parameters.variance_source,
-        dataset.values is not None,
-    )
+    problem, variance_source = solution.problem, parameters.variance_source
+    has_values = dataset.values is not None
     if not has_values and variance_source is VarianceSource.FROM_VALUES:
         variance_source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
 
@@ -397,10 +389,8 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         f"Values were clamped to {interval_text}, which is treated as public, and {noise_text} was added to "
     )
     release_text += target_text
-    cap, error_text = (
-        solution.cap_choice.max_contributions,
-        wording.number(solution.cap_choice.standard_error),
-    )
+    cap_choice = solution.cap_choice
+    cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
     rows_text, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0

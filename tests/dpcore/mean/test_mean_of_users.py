@@ -151,7 +151,7 @@ def test_a_bound_of_ones_own_stands_on_the_curve_and_the_handle_on_it() -> None:
     )
     assert mark.y > answer.numbers[1].value
     assert f"error {mark.y:.3g}" in answer.facts["Your own bound, 3 rows"]
-    squares = [np.asarray(part) ** 2 for part in plot.handle.error_parts.values()]
+    squares = [np.asarray(entry) ** 2 for entry in plot.handle.error_parts.values()]
     np.testing.assert_allclose(np.sqrt(sum(squares)), plot.handle.errors)
 
 
