@@ -244,9 +244,7 @@ def _clamp_users(
             choose_library(parameters.program, parameters.mechanism),
         ),
         files={
-            "mean_weights.csv": lambda: write_weights_csv(
-                problem, users_solution.threshold, solution.cap_choice.max_contributions, dataset.provenance
-            )
+            "mean_weights.csv": lambda: write_user_weights_csv(problem, users_solution, dataset.provenance)
         },
     )
 
@@ -372,6 +370,27 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     if not isinstance(problem, PrivateCountsProblem):
         columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
     return write_columns(columns, provenance)
+
+
+def write_user_weights_csv(
+    problem: mean.MeanProblem, users_solution: users.UsersSolution, provenance: Provenance
+) -> str:
+    """Return the weights per distinct size if users are clamped, as the mechanism uses them.
+
+    Columns: ``size`` (rows per user), ``users``, ``user_weight`` (u, of all their rows, at most h), ``row_weight`` (of
+    one of them), ``largest_deviation`` (T, the same for all users), ``largest_distance`` (T / u: a mean farther from
+    the middle of [L, U] is clamped), ``label``.
+
+    Args:
+        problem: The question.
+        users_solution: The bound h and the limit T.
+        provenance: Whether the data are public, private or a release; the file names it.
+    """
+    sizes, threshold, limit = problem.histogram.sizes, users_solution.threshold, users_solution.limit
+    user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+    columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
+    columns |= {"row_weight": user_weights / sizes, "largest_deviation": np.full(sizes.shape, limit)}
+    return write_columns({**columns, "largest_distance": limit / user_weights}, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
