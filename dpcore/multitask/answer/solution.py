@@ -192,7 +192,7 @@ class WeightComparison:
 
     @cached_property
     def weight_skew(self) -> FloatArray:
-        """Compute the share of each task's weight that sits with other users than in the plain loss, shape (num_tasks,)."""
+        """Compute each task's share of weight that sits with other users than in the plain loss, shape (num_tasks,)."""
         return compute_skew(self.allocation)
 
     def compute_relative_total(self, allocation: Allocation) -> float:
