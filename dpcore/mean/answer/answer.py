@@ -190,7 +190,7 @@ def build_answer(
                 mean_solution.problem, smooth_choice.threshold, cap, dataset.provenance
             )
         },
-        setting=build_setting(mean_solution, dataset, parameters),
+        setting=build_setting(dataset, parameters, mean_solution.problem),
         sections=SECTIONS,
     )
     if users_solution is not None:
@@ -307,23 +307,28 @@ def _describe_values(
     return entries
 
 
-def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
-    """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
-    problem, value_bound = solution.problem, parameters.value_bound
-    uses_values = solution.clamped_values is not None and parameters.reads_values
+def build_setting(
+    dataset: Dataset, parameters: MeanParameters, problem: mean.MeanProblem | None = None
+) -> ReleaseSetting:
+    """Build the setting of the release that the bound is for, with the mean and variance of its values if known.
+
+    Without a problem nothing is read off the values.
+    """
+    problem, value_bound = problem or parameters.problem(dataset.histogram), parameters.value_bound
+    has_private_counts = isinstance(problem, private_counts.PrivateCountsProblem)
     value_mean = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
         Quantity.MEAN,
         parameters.epsilon,
-        solution.neighbours,
+        Neighbours.ADD_OR_REMOVE_USER if has_private_counts else Neighbours.REPLACE_VALUES,
         column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
         # If users are clamped, the variance entered is that of values before clamping; in [L, U] it is no larger.
         variance_share=min(problem.value_variance, parameters.largest_variance) / value_bound**2,
         mean_share=None if value_mean is None else value_mean / value_bound,
-        uses_values=uses_values,
-        is_table_mean=solution.is_about_table,
+        uses_values=dataset.values is not None and parameters.reads_values,
+        is_table_mean=problem.target is mean.Target.TABLE,
         is_exact_for_values=problem.table_values is not None,
         user_share=problem.user_share,
         noise=parameters.mechanism,
