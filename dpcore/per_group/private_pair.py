@@ -292,7 +292,7 @@ def compute_probabilities(problem: PrivatePairProblem, pairs: AnyPairs | None) -
 
 
 def compute_errors(problem: PrivatePairProblem, pairs: AnyPairs) -> FloatArray:
-    """Return F of every pair in the statistic's unit, with amounts rounded to units; computed from private data."""
+    """Return the error F of every pair of bounds, in the statistic's unit, with amounts rounded; from private data."""
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(pairs)])
     _, whole_amounts, pair_counts = problem._build_pair_table(pairs)
     all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
