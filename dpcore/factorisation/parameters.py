@@ -176,8 +176,6 @@ class FactorisationParameters(Parameters):
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
-        settings, ridge = (
-            implicit.ImplicitSettings(unobserved_weight=self.unobserved),
-            implicit.RIDGE_TO_NOISE,
-        )
+        settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
+        ridge = implicit.RIDGE_TO_NOISE
         return build_from(ChoiceStudy, self, settings=settings, ridge_to_noise=ridge, seed=self.train_seed)
