@@ -94,6 +94,7 @@ def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_colum
         "neighbours": parameters.neighbours,
         **forms.ROWS_OF_THE_FILE,
         **forms.mark_combined_groups(dataset),
+        **dict(zip(("groups", "edges"), parameters.listed_groups, strict=True)),
     }
     if value_column:
         base_options["value_column"] = value_column

@@ -30,7 +30,8 @@ from dpcore.per_group.answer.words import OBJECTIVES
 from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from dpcore.report.script import Source
