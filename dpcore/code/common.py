@@ -401,6 +401,10 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "of_values": choice.quantity in OF_VALUES,
         "groups_are_written": choice.quantity in PER_GROUP
         and bool(choice.groups or not choice.is_of_public_data),
+        # A column of the program must not have the name of one that it reads.
+        "amount_column": "amount_in_group"
+        if "amount" in (*choice.privacy_unit, choice.group_column)
+        else "amount",
         "has_bins": choice.quantity in PER_GROUP and bool(choice.edges),
         "bins_are_dates": bool(choice.edges) and are_dates(choice.edges),
         "layout": table_layout,

@@ -31,7 +31,10 @@ _SAMPLED = (
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
 )
 
-NO_BINS = "BigQuery's statements make no bins: add a column with the bin of each row, and list the names of the bins."
+NO_BINS = (
+    "BigQuery's statements make no bins; plain Python does. Or add a column with the bin of each row, and list the "
+    "names of the bins."
+)
 _FINDS_GROUPS = (
     "BigQuery finds the groups itself, privately; the page takes the list of groups as public. Where the page has the "
     "list, rows of other groups are left out first."

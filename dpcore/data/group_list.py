@@ -25,6 +25,7 @@ from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
 MAX_CHARACTERS = 500_000
 """Longest list; one of 30,000 groups has about so many characters."""
+MAX_EDGE_CHARACTERS = 20_000
 MAX_BINS = 10_000
 BLANKS = " \t\n\r\v\f"
 """Blanks around a cell, which are no part of a group's name."""
@@ -174,6 +175,9 @@ def find_groups(groups: str | None, edges: str | None) -> tuple[tuple[str, ...],
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
     """
+    for name, text in (("list of groups", groups), ("edges of bins", edges)):
+        if not isinstance(text, str | None):
+            raise refuse(f"the {name} must be a text; got {str(text)[:40]}")
     names, bin_edges = parse_groups(groups), parse_edges(edges)
     if names and bin_edges:
         raise refuse(

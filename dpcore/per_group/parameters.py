@@ -174,13 +174,14 @@ class PerGroupParameters(Parameters):
         only_with=ONLY_PUBLIC_LIST,
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
-    bounded. Empty: public data name their groups; for private data the program asks for the list."""
+    bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
+    4,000 characters is in session files and not in links."""
     edges: str | None = of_data.text(
         None,
         "Or edges of bins",
         name="edges of bins",
         placeholder="0, 10, 20 or 2025-01-01 to 2026-01-01 by month",
-        max_length=group_list.MAX_CHARACTERS,
+        max_length=group_list.MAX_EDGE_CHARACTERS,
         published=True,
         shared="edges",
         only_with=ONLY_PUBLIC_LIST,
@@ -253,7 +254,8 @@ class PerGroupParameters(Parameters):
         with problems.collecting():
             list_size = len(self.listed_groups[0])
         if list_size and self.num_groups not in (None, list_size):
-            message = f"the public list has {list_size:,} groups, and {self.num_groups:,} were entered"
+            list_text = wording.counted(list_size, "group")
+            message = f"the public list has {list_text}, and {self.num_groups:,} were entered"
             problems.add(message, remedy="Leave the number empty")
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")

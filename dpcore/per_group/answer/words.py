@@ -224,7 +224,8 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
     if parameters.num_listed_groups is None and not selects_privately:
         return standard.warn_of_leak(
             "the groups and the pair were",
-            remedy_text="Enter how many groups are on a public list, or select groups privately (*More settings*).",
+            remedy_text="Enter a public list of groups, or how many it has, or select groups privately "
+            "(*More settings*).",
         )
     if parameters.statistic.is_non_negative and not selects_privately:
         return standard.warn_of_leak("this pair was")
