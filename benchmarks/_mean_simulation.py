@@ -89,7 +89,7 @@ def simulate_deviations(
     mu = problem.value_mean
     assert mu is not None
     deviations, weight = _draw_deviations(problem, mu, bound, capped, runs, generator)
-    shift = 0.0 if problem.table is None else problem.table.clamping
+    shift = 0.0 if problem.table_values is None else problem.table_values.clamping_shift
     releases = _compute_releases(problem, bound, mu * weight + deviations, weight, generator)
     return np.asarray(np.clip(releases, 0.0, problem.value_bound) - mu + shift)
 
@@ -126,9 +126,9 @@ def _draw_model_deviations(
     grows = Growth() if capped else growth(problem, bound)
     weight = float(grows.scaled_weights(bound, sizes) @ users)
     expected_mean = mu + float(error.shift)
-    if problem.table is not None:
+    if problem.table_values is not None:
         # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.
-        expected_mean -= problem.table.clamping
+        expected_mean -= problem.table_values.clamping_shift
     weighted_means = generator.normal(expected_mean, math.sqrt(float(error.sampling_variance)), runs)
     return (np.clip(weighted_means, 0.0, problem.value_bound) - mu) * weight, weight
 

@@ -1,10 +1,11 @@
 """The error that *Mean* promises, beside that of the program it writes, on real tables.
 
-    python benchmarks/mean_on_tables.py [--calls 1000] [--epsilons 0.3 1 3]
+    python benchmarks/mean_on_tables.py [--draws 1000] [--epsilons 0.3 1 3] [--clamps rows users]
 
-For every table and ε: the best bound for the mean of this very table with its values at hand, the error that is
-promised, and the root mean square of the errors of many calls of the generated OpenDP program's own release, on the
-table's own rows, with a 99 % interval.
+For every table and ε, with clamped rows and with clamped users: the best bound for the mean of this very table with its
+values at hand, the error that is promised, and the root mean square of the errors of many releases by the statements of
+the generated OpenDP program, on the table's own rows, with a 99 % interval. *drawn* has the range that one private
+choice draws with 0.3 ε, and 0.7 ε for the release.
 
 *counts only* is what the page promises where it reads no values: σ² of the values, as if known from outside, and the
 usual share ρ between users, at its own bound. It stands beside the exact error at that bound; where the two differ,
@@ -12,7 +13,7 @@ users are not as is assumed. ρ is the share read off the values.
 
 Two tables are samples. With SWEETSPOT_BENCH_DATA set to a folder, these join them where they are there:
 online_retail.parquet, CDNOW_master.txt, ml1m_user_movie_rating.csv. Of more than 70,000 rows, those of some users are
-taken, as every call of the program goes through all rows.
+taken, as every release of the program goes through all rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,19 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dpcore as ss
+from benchmarks._program_draws import ProgramDraws
 from dpcore import mean
-from dpcore.contributions import ContributionHistogram
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Values
 from dpcore.mean.parameters import ASSUMED_SHARE
+from dpcore.private_choice import private_range
+from dpcore.private_choice.private_range import RangeProblem
+from dpcore.reply import Reply
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_TABLE_ROWS = 70_000
-RELEASES, PRINTS = "released = query.release().collect()\n", "print(mean)"
-"""Where the program spends its epsilon, and the line that prints what it found."""
+SHARE_FOR_CHOICE = 0.3
+OF_TABLE: Mapping[str, Any] = {"target": "table", "variance_source": "values", "likeness": "values"}
 WIDE = 2.576
 """Standard errors on either side of a 99 % interval."""
 
@@ -98,75 +104,93 @@ def _build_table(name: str, rows: pd.DataFrame, user: str, value: str, lower: fl
     return Table(name, table_rows, lower, upper)
 
 
-def run_program(program: str, rows: pd.DataFrame, calls: int) -> np.ndarray:
-    """Return what so many calls of a program's release found, shape (calls,); run in a folder that holds its file.
-
-    OpenDP looks for the scale of the noise at every release, which takes 0.3 s: here it is found once, by the program's
-    own query, and that measurement is called as often as is asked for.
-    """
-    head, releases, tail = program.partition(RELEASES)
-    if not releases or PRINTS not in tail:
-        raise SystemExit("The program is not written as this benchmark expects.")
-    loop_code = compile(tail.replace(PRINTS, ""), "rest", "exec")
-    means = np.empty(calls)
+def draw_means(program_text: str, rows: pd.DataFrame, num_draws: int) -> FloatArray:
+    """Draw means by the statements of a program that clamps users or samples no rows, shape (num_draws,)."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         rows.to_parquet("data.parquet")
-        names: dict[str, Any] = {}
-        exec(compile(head, "head", "exec"), names)
-        measurement, lines = names["query"].resolve(), names["lines"].collect().lazy()
-        for call in range(calls):
-            names["released"] = measurement(lines).collect()
-            exec(loop_code, names)
-            means[call] = names["mean"]
-    return means
+        return ProgramDraws(program_text).draw(num_draws // 10, 10).ravel()
+
+
+def ask_mean(table: Table, epsilon: float, clamp: str, lower: float, upper: float) -> Reply:
+    """Ask for the best bound on the mean of a table, with its values at hand."""
+    return ss.mean_bound(
+        table.rows,
+        user="user",
+        value="value",
+        epsilon=epsilon,
+        lower=lower,
+        upper=upper,
+        clamp=clamp,
+        **OF_TABLE,
+    )
+
+
+def draw_range(table: Table, epsilon: float, clamp: str, cap: int) -> tuple[float, float]:
+    """Draw a range from the values with 0.3 of epsilon, around their median in one digit as the typical value."""
+    codes = np.unique(table.rows["user"], return_inverse=True)[1]
+    order = np.argsort(codes, kind="stable")
+    values = Values(codes[order], table.rows["value"].to_numpy()[order])
+    width = table.upper - table.lower
+    problem = RangeProblem(
+        (1.0 - SHARE_FOR_CHOICE) * epsilon, SHARE_FOR_CHOICE * epsilon, width / 1000.0, width,
+        centre=float(f"{np.median(values.values):.0e}"), users=float(codes.max() + 1), max_contributions=cap,
+        clamps_users=clamp == "users",
+    )  # fmt: skip
+    drawn = private_range.choose(problem, values)
+    return drawn.lower, drawn.upper
+
+
+def compare_counts_only(reply: Reply) -> str:
+    """Compare the error that is promised without the values with the exact one, at the bound that it leads to."""
+    problem = reply.solution.problem
+    counts_only = replace(problem, table_values=None, user_share=ASSUMED_SHARE)
+    cap = mean.best_cap(counts_only).max_contributions
+    promised, exact = (
+        math.sqrt(float(mean.capped_error(each, cap).variance)) for each in (counts_only, problem)
+    )
+    return f"{cap}: {promised:.4g}, {promised / exact:.2f} of exact"
 
 
 def main() -> None:
-    """Print the promised and the measured error of every table and epsilon."""
+    """Print a line per table, epsilon, clamp and way to the range."""
     parser = argparse.ArgumentParser(description="The error that Mean promises, beside that of its program.")
-    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.3, 1.0, 3.0])
+    parser.add_argument("--clamps", nargs="+", default=["rows", "users"])
     arguments = parser.parse_args()
-    line = "{:38} {:>7} {:>5} {:>5} {:>7} {:>9} {:>9} {:>17} {:>6} {:>15} {:>8}"
+    line = "{:38} {:>7} {:>5} {:>12} {:>7} {:>9} {:>9} {:>19} {:>6} {:>28}"
     print(
         line.format(
-            "table", "rows", "rho", "eps", "bound", "promised", "measured", "99 % interval", "ratio",
-            "counts only", "of exact",
+            "table", "rows", "eps", "clamp", "bound", "promised", "measured", "99 % interval", "ratio",
+            "counts only",
         )
     )  # fmt: skip
-    promises_outside, began = [], time.perf_counter()
+    outside, start = [], time.perf_counter()
     for table in read_tables():
-        sizes = ContributionHistogram.from_counts(table.rows["user"].value_counts().to_numpy())
         for epsilon in arguments.epsilons:
-            answer = ss.mean_bound(
-                table.rows, user="user", value="value", epsilon=epsilon,
-                lower=table.lower, upper=table.upper, disclosure="public",
-            )  # fmt: skip
-            promised = float(answer.error)
-            errors = run_program(answer.code("opendp"), table.rows, arguments.calls) - table.truth
-            squares = errors**2
-            mean_square, half_width = squares.mean(), WIDE * squares.std(ddof=1) / math.sqrt(arguments.calls)
-            low, high = math.sqrt(max(mean_square - half_width, 0.0)), math.sqrt(mean_square + half_width)
-            measured = math.sqrt(mean_square)
-            if not low <= promised <= high:
-                promises_outside.append((table.name, epsilon))
-            values, rho = answer.solution.problem, answer.solution.values.share.estimate
-            counts = replace(values, table=None, user_share=ASSUMED_SHARE)
-            bound = mean.best_cap(counts).max_contributions
-            counts_only_error = math.sqrt(float(mean.capped_error(counts, bound).variance))
-            exact = math.sqrt(float(mean.capped_error(values, bound).variance))
-            print(
-                line.format(
-                    table.name, f"{sizes.num_rows:,}", f"{rho:.2f}", f"{epsilon:g}", str(answer.bound),
-                    f"{promised:.4g}", f"{measured:.4g}", f"{low:.4g} to {high:.4g}",
-                    f"{promised / measured:.3f}", f"{bound}: {counts_only_error:.4g}",
-                    f"{counts_only_error / exact:.2f}",
-                ),
-                flush=True,
-            )  # fmt: skip
-    print(
-        f"{time.perf_counter() - began:.0f} s. Promises outside of their interval: {promises_outside or 'none'}"
-    )
+            for clamp in arguments.clamps:
+                known = ask_mean(table, epsilon, clamp, table.lower, table.upper)
+                drawn_range = draw_range(table, epsilon, clamp, max(round(float(known.bound)), 1))
+                drawn = ask_mean(table, (1.0 - SHARE_FOR_CHOICE) * epsilon, clamp, *drawn_range)
+                for name, reply in ((clamp, known), (f"{clamp}, drawn", drawn)):
+                    promised = float(reply.error)
+                    means = draw_means(reply.code("opendp"), table.rows, arguments.draws)
+                    squares = (means - table.truth) ** 2
+                    wide = WIDE * squares.std(ddof=1) / math.sqrt(squares.size)
+                    low, high = (math.sqrt(max(squares.mean() + sign * wide, 0.0)) for sign in (-1, 1))
+                    measured = math.sqrt(squares.mean())
+                    if not low <= promised <= high:
+                        outside.append((table.name, epsilon, name))
+                    print(
+                        line.format(
+                            table.name, f"{len(table.rows):,}", f"{epsilon:g}", name, f"{float(reply.bound):.4g}",
+                            f"{promised:.4g}", f"{measured:.4g}", f"{low:.4g} to {high:.4g}",
+                            f"{promised / measured:.3f}",
+                            compare_counts_only(reply) if name == "rows" else "",
+                        ),
+                        flush=True,
+                    )  # fmt: skip
+    print(f"{time.perf_counter() - start:.0f} s. Promises outside of their interval: {outside or 'none'}")
 
 
 if __name__ == "__main__":

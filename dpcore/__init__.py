@@ -24,15 +24,15 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name in ("select_privately", "dropped_cells"):
         from dpcore import private_selection
 
-        function: Callable[..., Any] = getattr(private_selection, name)
-        return function
+        private_call: Callable[..., Any] = getattr(private_selection, name)
+        return private_call
     if name == "owners" or "_" in name.strip("_"):
         from dpcore import questions
 
         if name in questions.QUESTIONS:
             globals()[name] = questions.call_of(name)
-            call: Callable[..., Any] = globals()[name]
-            return call
+            question_call: Callable[..., Any] = globals()[name]
+            return question_call
     raise AttributeError(f"module 'dpcore' has no attribute {name!r}")
 
 

@@ -92,7 +92,7 @@ def select_privately(
     reply, request, amounts, table = _pose_question(question, data, settings, epsilon, public)
     release = selection.select(request, table, charge, amounts)
     answer = selection.build_answer(reply.answer, release, request, table)
-    return DrawnReply(answer, reply.call, reply.package, reply.purpose)
+    return DrawnReply(answer, reply.call, reply.package_name, reply.purpose_sentence)
 
 
 def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **public: Any) -> dict[str, int]:
@@ -132,7 +132,7 @@ def _pose_question(
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused_settings = ("objective", "floor") if question == "group_bounds" else ()
     call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_settings)}
-    column_arguments = questions.QUESTIONS[question].columns
+    column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
     table = build_dummy_dataset(columns, provenance, contribution)

@@ -57,77 +57,87 @@ class Question:
     """The function and parameters of one call.
 
     Attributes:
-        package: Package of its mathematics, below `dpcore`.
-        needs: Which of value and group it cannot do without.
-        accepts: Which of them it takes.
-        required: Settings that have a default on the page and must be said here, as a wrong one is not seen.
-        fixed: Settings that the call itself stands for, as a field holds them.
-        default_data: What stands in place of data where the settings say all: none are needed then. Empty where data
-            are.
-        source: What that setting is where data are given and it is not said; empty where the answer sees to it itself.
-        names: What a setting is called here, where the page's parameters have another name: here to there.
-        by_data: Settings that follow from the data where they are not said, as ``usual`` of the package has them; the
-            page proposes the same.
-        with_data: Settings that must be said where data are given, and say nothing of data that are generated.
-        labelled: Module of the package whose ``read_labelled_table`` makes of a table with a label what the question
-            takes; empty where the question is about how many rows users have.
+        package_name: Package of its mathematics, below `dpcore`.
+        accepted_columns: Which of value and group it takes.
+        needed_columns: Which of them it cannot do without.
+        required_settings: Settings that have a default on the page and must be said here, as a wrong one is not seen.
+        fixed_settings: Settings that the call itself stands for, as a field holds them.
+        default_data: One entry, in place of data that are not given because the settings say all; empty where data are
+            needed.
+        source_with_data: The setting ``source`` where data are given and it is not said; empty where the answer sees to
+            it itself.
+        fields_by_setting: The field of the page's parameters behind a setting, where it has another name than the
+            setting of the call.
+        derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
+            package has them; the page proposes the same.
+        required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
+        table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
+            question takes; empty where the question is about how many rows users have.
     """
 
-    package: str
-    needs: tuple[str, ...] = ()
-    accepts: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
+    package_name: str
+    accepted_columns: tuple[str, ...] = ()
+    needed_columns: tuple[str, ...] = ()
+    required_settings: tuple[str, ...] = ()
+    fixed_settings: Mapping[str, str] = field(default_factory=dict)
+    fields_by_setting: Mapping[str, str] = field(default_factory=dict)
     default_data: tuple[Any, ...] = ()
-    source: str = ""
-    by_data: tuple[str, ...] = ()
-    with_data: tuple[str, ...] = ()
-    labelled: str = ""
+    source_with_data: str = ""
+    derived_settings: tuple[str, ...] = ()
+    required_with_data: tuple[str, ...] = ()
+    table_module: str = ""
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def column_arguments(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
-        always = ("user", "disclosure", *(LABEL_ARGUMENTS if self.labelled else ()))
-        return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.accepts))
+        names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
+        names |= set(LABEL_ARGUMENTS if self.table_module else ())
+        return tuple(name for name in COLUMNS if name in names)
+
+    @property
+    def nullable_settings(self) -> tuple[str, ...]:
+        """Return the settings whose default in the call is None, whatever default their field has."""
+        return *self.derived_settings, *self.required_with_data
 
 
 QUESTIONS = {
     "mean_bound": Question(
         "mean",
-        accepts=("value",),
-        required=("lower", "upper"),
-        by_data=("counts", "variance_source", "target", "likeness"),
+        accepted_columns=("value",),
+        required_settings=("lower", "upper"),
+        derived_settings=("counts", "variance_source", "target", "likeness"),
     ),
-    "count_bound": Question("total", fixed={"summed": "rows"}),
-    "sum_bound": Question("total", needs=("value",), fixed={"summed": "values"}),
-    "group_bounds": Question("per_group", needs=("group",), accepts=("value",)),
+    "count_bound": Question("total", fixed_settings={"summed": "rows"}),
+    "sum_bound": Question("total", needed_columns=("value",), fixed_settings={"summed": "values"}),
+    "group_bounds": Question("per_group", needed_columns=("group",), accepted_columns=("value",)),
     "quantile_bound": Question(
         "quantile",
-        needs=("value",),
-        names={"lower": "low", "upper": "high"},
-        by_data=("bound_from", "neighbours"),
+        needed_columns=("value",),
+        fields_by_setting={"lower": "low", "upper": "high"},
+        derived_settings=("bound_from", "neighbours"),
     ),
     "plan_bounds": Question(
-        "plan", accepts=("value", "group"), by_data=("variance_source", "target", "likeness")
+        "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
     "weights_gain": Question("gap_examples"),
     "training_bound": Question(
-        "training", accepts=("ranges", "positive"), default_data=(None,), labelled="training_data"
+        "training", ("ranges", "positive"), default_data=(None,), table_module="training_data"
     ),
-    "regression_weights": Question("regression", default_data=(None,), labelled="problem"),
-    "task_weights": Question("multitask", accepts=("group",), default_data=(None,), source="data"),
+    "regression_weights": Question("regression", default_data=(None,), table_module="problem"),
+    "task_weights": Question("multitask", ("group",), default_data=(None,), source_with_data="data"),
     "rating_weights": Question(
         "factorisation",
-        accepts=("value", "group"),
-        with_data=("lower", "upper"),
-        names={"lower": "lowest", "upper": "highest"},
+        accepted_columns=("value", "group"),
+        required_with_data=("lower", "upper"),
+        fields_by_setting={"lower": "lowest", "upper": "highest"},
         default_data=(None,),
     ),
-    "private_bound": Question("private_choice", names={"neighbours": "relation"}, by_data=("user_share",)),
-    "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source="data"),
+    "private_bound": Question(
+        "private_choice", fields_by_setting={"neighbours": "relation"}, derived_settings=("user_share",)
+    ),
+    "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source_with_data="data"),
 }
 """By the name of the call."""
 
@@ -136,39 +146,39 @@ SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile
 """Calls of `QUESTIONS` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
 
 
-def command_of(name: str) -> str:
+def command_of(call_name: str) -> str:
     """Return the name of a question's command in a shell, such as ``mean`` for ``mean_bound``."""
-    short = re.sub(r"_bounds?$", "", name)
-    return (name if short == "count" else short).replace("_", "-")
+    short_name = re.sub(r"_bounds?$", "", call_name)
+    return (call_name if short_name == "count" else short_name).replace("_", "-")
 
 
-def call_of(name: str) -> Callable[..., Reply]:
+def call_of(call_name: str) -> Callable[..., Reply]:
     """Build the function that asks a question.
 
     Args:
-        name: One of `QUESTIONS`.
+        call_name: One of `QUESTIONS`.
 
     Returns:
         The function, with the signature and the docstring that `help` shows.
     """
-    question = QUESTIONS[name]
+    question = QUESTIONS[call_name]
     build_answer, parameters_type, _ = _answer_types(question)
 
     def call(data: Any = None, **settings: Any) -> Reply:
-        """Ask the question of data, with these settings."""
-        return reply_of(name, data, settings)
+        """Ask the question of data, with columns and settings by name, and return its reply."""
+        return reply_of(call_name, data, settings)
 
-    call.__name__ = call.__qualname__ = name
+    call.__name__ = call.__qualname__ = call_name
     call.__signature__ = _build_signature(question, parameters_type)  # type: ignore[attr-defined]
     call.__doc__ = _write_docstring(question, parameters_type, build_answer)
     return call
 
 
-def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
+def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     """Answer a question about data, and return the answer as a person reads it.
 
     Args:
-        name: One of `QUESTIONS`.
+        call_name: One of `QUESTIONS`.
         data: As the call takes it.
         settings: Likewise, the columns among them.
 
@@ -178,21 +188,21 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     from dpcore.dataset import Dataset
     from dpcore.reply import Reply
 
-    question = QUESTIONS[name]
+    question = QUESTIONS[call_name]
     build_answer, parameters_type, data_type = _answer_types(question)
-    settings = rename_former(name, parameters_type, settings)
-    columns = {key: settings[key] for key in question.columns if key in settings}
+    settings = rename_former(call_name, parameters_type, settings)
+    column_settings = {key: settings[key] for key in question.column_arguments if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
-    has_source = question.source and data is not None and not is_native
+    has_source = question.source_with_data and data is not None and not is_native
     parameters: Any = None
-    problems: list[InputProblem] = []
+    input_problems: list[InputProblem] = []
     try:
-        own_settings = {"source": question.source} if has_source else {}
-        own_settings |= {key: settings[key] for key in settings if key not in columns}
-        parameters = _build_parameters(name, question, parameters_type, own_settings, data is not None)
+        own_settings = {"source": question.source_with_data} if has_source else {}
+        own_settings |= {key: settings[key] for key in settings if key not in column_settings}
+        parameters = _build_parameters(call_name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
-        problems += refused.problems
+        input_problems += refused.problems
     try:
         if question.default_data and data is None:
             subject = question.default_data[0]
@@ -201,24 +211,25 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         else:
             if isinstance(data, Dataset) and not issubclass(Dataset, data_type):
                 raise refuse(
-                    f"a model needs a table with features and labels; {name} got counts without them",
+                    f"a model needs a table with features and labels; {call_name} got counts without them",
                     remedy="Pass the table itself, and name its columns",
                 )
-            subject = _read_data(question, data, columns)
+            subject = _read_data(question, data, column_settings)
     except InvalidInput as refused:
-        problems += refused.problems
-    if problems:
-        raise InvalidInput(problems)
-    if question.by_data:
-        defaults = importlib.import_module(f"dpcore.{question.package}").choose_defaults(subject)
-        unset_defaults = {key: defaults[key] for key in question.by_data if settings.get(key) is None}
-        parameters = dataclasses.replace(parameters, **unset_defaults)
+        input_problems += refused.problems
+    if input_problems:
+        raise InvalidInput(input_problems)
+    if question.derived_settings:
+        package = importlib.import_module(f"dpcore.{question.package_name}")
+        defaults = package.choose_defaults(subject)
+        unset_keys = [key for key in question.derived_settings if settings.get(key) is None]
+        parameters = dataclasses.replace(parameters, **{key: defaults[key] for key in unset_keys})
     answer = build_answer(subject, parameters)
-    data_set = subject if isinstance(subject, Dataset) else None
-    call = call_with(question.package, answer.parameters)
+    dataset = subject if isinstance(subject, Dataset) else None
+    call = call_with(question.package_name, answer.parameters)
     assert call is not None
-    purpose = (inspect.getdoc(build_answer) or "").partition("\n")[0]
-    return Reply(answer, (name, call[1]), f"dpcore.{question.package}.answer", purpose, data_set, subject)
+    purpose, answer_package = inspect.getdoc(build_answer) or "", f"dpcore.{question.package_name}.answer"
+    return Reply(answer, (call_name, call[1]), answer_package, purpose.partition("\n")[0], dataset, subject)
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
@@ -231,40 +242,41 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
     from dpcore.counting.frames import read_labelled
     from dpcore.dataset import Dataset
 
-    if question.labelled and not isinstance(data, Dataset):
-        module = importlib.import_module(f"dpcore.{question.package}.{question.labelled}")
+    if question.table_module and not isinstance(data, Dataset):
+        module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
         return read_labelled(module.read_labelled_table, data, **columns)
     column_settings = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
-    return to_dataset(data, **column_settings, needs=question.needs)
+    return to_dataset(data, **column_settings, needs=question.needed_columns)
 
 
-def parameters_of(name: str) -> type[Any]:
+def parameters_of(call_name: str) -> type[Any]:
     """Return the parameters class of a call."""
-    _, parameters_type, _ = _answer_types(QUESTIONS[name])
+    _, parameters_type, _ = _answer_types(QUESTIONS[call_name])
     return parameters_type  # type: ignore[no-any-return]
 
 
-def types_of(name: str) -> dict[str, Any]:
-    """Return the types of a call's own settings, and of ``intercept`` if it has that, by name."""
-    question = QUESTIONS[name]
+def types_of(call_name: str) -> dict[str, Any]:
+    """Return the types of a call's own settings by name, and of ``intercept`` if the call has that."""
+    question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
-    hints = list_field_types(parameters_type)
-    own_types = {setting: hints[f.name] for setting, f in _list_settings(question, parameters_type).items()}
-    return {"intercept": bool} | own_types if "intercept" in question.columns else own_types
+    types_by_field = list_field_types(parameters_type)
+    fields_by_setting = _list_settings(question, parameters_type)
+    types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
+    return types_by_setting | ({"intercept": bool} if "intercept" in question.column_arguments else {})
 
 
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
     """Return the function that builds the answer, and the types of its parameters and of its data."""
-    build_answer = importlib.import_module(f"dpcore.{question.package}.answer").build_answer
+    build_answer = importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
     hints = typing.get_type_hints(build_answer)
     return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
-def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
+def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
     """Return the call that asks with these parameters: its name and its settings without defaults; None for none.
 
     Args:
-        package: Package of the question's mathematics, below `dpcore`.
+        package_name: Package of the question's mathematics, below `dpcore`.
         parameters: As the page has them.
 
     Returns:
@@ -273,14 +285,14 @@ def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | Non
     texts_by_field = {
         f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init
     }
-    for name, question in QUESTIONS.items():
-        if question.package == package and question.fixed.items() <= texts_by_field.items():
-            always_included = *question.required, *question.by_data, *question.with_data
-            settings = _list_settings(question, type(parameters)).items()
-            return name, {
-                setting: texts_by_field[f.name]
-                for setting, f in settings
-                if setting in always_included
+    for call_name, question in QUESTIONS.items():
+        is_fixed_so = question.fixed_settings.items() <= texts_by_field.items()
+        if question.package_name == package_name and is_fixed_so:
+            always_included = *question.required_settings, *question.nullable_settings
+            return call_name, {
+                setting_name: texts_by_field[f.name]
+                for setting_name, f in _list_settings(question, type(parameters)).items()
+                if setting_name in always_included
                 or f.default is MISSING
                 or getattr(parameters, f.name) != f.default
             }
@@ -294,107 +306,113 @@ def _to_text(value: Any) -> Any:
 
 def _list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
-    names_here = {field_name: setting for setting, field_name in question.names.items()}
-    settings = {
-        names_here.get(f.name, f.name): f
+    settings_by_field = {field_name: setting for setting, field_name in question.fields_by_setting.items()}
+    fields_by_setting = {
+        settings_by_field.get(f.name, f.name): f
         for f in dataclasses.fields(parameters_type)
-        if f.name not in question.fixed
+        if f.name not in question.fixed_settings
     }
-    return dict(sorted(settings.items(), key=lambda item: not _is_required(question, *item)))
+    return dict(sorted(fields_by_setting.items(), key=lambda item: not _is_required(question, *item)))
 
 
-def _is_required(question: Question, name: str, f: dataclasses.Field[Any]) -> bool:
+def _is_required(question: Question, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
     """Return True if a setting has no default, or must be entered although it has one."""
-    return f.default is MISSING or name in question.required
+    return parameter_field.default is MISSING or setting_name in question.required_settings
 
 
 def _build_parameters(
-    name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], of_data: bool = False
+    call_name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], has_data: bool
 ) -> Any:
-    """Build the parameters from settings as a person writes them; raise InvalidInput for all that is wrong."""
-    known_settings, types_by_field = (
-        _list_settings(question, parameters_type),
-        list_field_types(parameters_type),
-    )
-    values: dict[str, Any] = {
-        field_name: _parse_setting(types_by_field[field_name], field_name, text)
-        for field_name, text in question.fixed.items()
+    """Build the parameters from settings as a person writes them; raise InvalidInput for all that is wrong.
+
+    With data, settings in ``required_with_data`` must be among them. A setting that does not go with another one is
+    refused.
+    """
+    fields_by_setting = _list_settings(question, parameters_type)
+    types_by_field = list_field_types(parameters_type)
+    values_by_field: dict[str, Any] = {
+        field_name: _parse_setting(types_by_field[field_name], field_name, option_text)
+        for field_name, option_text in question.fixed_settings.items()
     }
     with Problems() as problems:
-        for setting, value in settings.items():
-            if value is None and setting in (*question.by_data, *question.with_data):
+        for setting_name, value in settings.items():
+            if value is None and setting_name in question.nullable_settings:
                 continue
-            if setting not in known_settings:
-                near_names = difflib.get_close_matches(setting, [*known_settings, *question.columns], 1)
+            if setting_name not in fields_by_setting:
+                known_names = *fields_by_setting, *question.column_arguments
+                near_names = difflib.get_close_matches(setting_name, known_names, 1)
                 proposal = f"; is {near_names[0]} meant?" if near_names else ""
-                problems.add(f"there is no setting {setting[:40]!r} of {name}{proposal}")
+                problems.add(f"there is no setting {setting_name[:40]!r} of {call_name}{proposal}")
                 continue
-            field_name = known_settings[setting].name
+            field_name = fields_by_setting[setting_name].name
             with problems.collecting():
-                values[field_name] = _parse_setting(types_by_field[field_name], setting, value)
-        for setting, f in known_settings.items():
-            is_required = _is_required(question, setting, f) or (of_data and setting in question.with_data)
-            if is_required and settings.get(setting) is None:
-                problems.add(f"{setting} is missing")
-                values[f.name] = None
+                values_by_field[field_name] = _parse_setting(types_by_field[field_name], setting_name, value)
+        for setting_name, f in fields_by_setting.items():
+            is_required_here = has_data and setting_name in question.required_with_data
+            is_required_here |= _is_required(question, setting_name, f)
+            if is_required_here and settings.get(setting_name) is None:
+                problems.add(f"{setting_name} is missing")
+                values_by_field[f.name] = None
         if problems.entries:
             try:
-                parameters_type(**values)
+                parameters_type(**values_by_field)
             except InvalidInput as refused:  # What is missing is said already.
                 problems.extend(p for p in refused.problems if not p.message.endswith("got None"))
-    parameters = parameters_type(**values)
+    parameters = parameters_type(**values_by_field)
     # Parameters replace a choice that does not go with another one; a call says that it cannot hold.
     # Imported late: the command's help needs no NumPy.
     from dpcore.common.parameters import declared_fields, describe_misplaced
 
-    declared = declared_fields(parameters_type)
+    declared_by_name = declared_fields(parameters_type)
     with problems:
         for field_name in parameters.unused_names:
-            if values.get(field_name, getattr(parameters, field_name)) != getattr(parameters, field_name):
-                problems.add(describe_misplaced(declared[field_name], declared))
+            value = getattr(parameters, field_name)
+            if values_by_field.get(field_name, value) != value:
+                problems.add(describe_misplaced(declared_by_name[field_name], declared_by_name))
     return parameters
 
 
-def _parse_setting(hint: Any, name: str, value: Any) -> Any:
-    """Convert a setting to the type of the parameters; an option is given by its value in links, or by its name."""
-    options = find_options_type(hint)
-    if options is None or isinstance(value, options) or value is None:
+def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
+    """Convert a setting to the type of its field: an option from its name or its value in links, a text from a list.
+
+    Other values are returned as they are, for the parameters to check; an unknown option raises InvalidInput.
+    """
+    options_type = find_options_type(annotation)
+    if options_type is None or isinstance(value, options_type) or value is None:
         if hasattr(value, "tolist"):  # numbers of NumPy
             value = value.tolist()
-        if hint in (str, str | None):
+        if annotation in (str, str | None):
             if isinstance(value, list | tuple):  # Lines of a plan, or quantiles, one by one.
                 return "; ".join(map(str, value))
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return str(value)
         return value
-
-    if option := find_option(options, value):
+    if option := find_option(options_type, value):
         return option
-    raise refuse(f"{name} must be one of {list_options(options)}; got {str(value)[:40]!r}")
+    raise refuse(f"{setting_name} must be one of {list_options(options_type)}; got {str(value)[:40]!r}")
 
 
 def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
-    """Build the signature of a call: the data, then columns and settings by keyword."""
+    """Build the signature of a call: the data, the columns, and settings without and with a default, by keyword."""
     from dpcore.reply import Reply
 
-    def build_keyword(name: str, default: Any) -> inspect.Parameter:
-        """Build a keyword argument with this default."""
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
-
-    settings = _list_settings(question, parameters_type)
+    fields_by_setting = _list_settings(question, parameters_type)
     empty = inspect.Parameter.empty
-    required = [build_keyword(name, empty) for name, f in settings.items() if _is_required(question, name, f)]
-    defaults = {"disclosure": "private", "intercept": True} | dict.fromkeys(question.needs, empty)
-    columns = [build_keyword(name, defaults.get(name)) for name in question.columns]
-    optional = [
-        build_keyword(name, None if name in (*question.by_data, *question.with_data) else f.default)
-        for name, f in settings.items()
-        if not _is_required(question, name, f)
-    ]
-    data = inspect.Parameter(
+    column_defaults = {"disclosure": "private", "intercept": True} | dict.fromkeys(
+        question.needed_columns, empty
+    )
+    defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
+    for name, f in fields_by_setting.items():  # Those without a default come first.
+        default = None if name in question.nullable_settings else f.default
+        defaults_by_name[name] = empty if _is_required(question, name, f) else default
+    data_argument = inspect.Parameter(
         "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else empty
     )
-    return inspect.Signature([data, *columns, *required, *optional], return_annotation=Reply)
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
+        for name, default in defaults_by_name.items()
+    ]
+    return inspect.Signature([data_argument, *keywords], return_annotation=Reply)
 
 
 def _write_docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
@@ -402,31 +420,31 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe
 
-    texts = describe(parameters_type)
-    types_of = list_field_types(parameters_type)
-    first, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
+    help_by_field = describe(parameters_type)
+    types_by_field = list_field_types(parameters_type)
+    first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     ending = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
-    counts = "" if question.labelled else "rows per user as a list; a `ContributionHistogram`; "
-    no_data = " None where the settings below name what is asked about." if question.default_data else ""
-    lines = [
-        first,
+    counts_text = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
+    no_data_text = " None where the settings below name what is asked about." if question.default_data else ""
+    docstring_lines = [
+        first_paragraph,
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        f"{counts}or a `Dataset`.{no_data}",
-        *(f"    {name}: {COLUMNS[name]}" for name in question.columns),
+        f"{counts_text}or a `Dataset`.{no_data_text}",
+        *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():
-        options = find_options_type(types_of[f.name])
-        which = f" One of {list_options(options)}." if options else ""
-        if name == "source" and question.source:
-            which += f" Where data are given it is {question.source!r} by default."
-        if name in question.by_data:
-            which += " By default it follows from the data: see `choose_defaults`."
-        if name in question.with_data:
-            which += " It must be said where data are given."
-        lines.append(f"    {name}: {texts[f.name]}{which}")
-    lines += [
+        options_type = find_options_type(types_by_field[f.name])
+        value_text = f" One of {list_options(options_type)}." if options_type else ""
+        if name == "source" and question.source_with_data:
+            value_text += f" Where data are given it is {question.source_with_data!r} by default."
+        if name in question.derived_settings:
+            value_text += " By default it follows from the data: see `choose_defaults`."
+        if name in question.required_with_data:
+            value_text += " It must be said where data are given."
+        docstring_lines.append(f"    {name}: {help_by_field[f.name]}{value_text}")
+    docstring_lines += [
         "",
         "Returns:",
         '    The answer: `print` it, or read its `bound`, `error`, `numbers`, `figure()`, `code("opendp")`,',
@@ -436,4 +454,4 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",
         *(["", ending.group().rstrip()] if ending else []),
     ]
-    return "\n".join(lines)
+    return "\n".join(docstring_lines)

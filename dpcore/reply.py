@@ -61,8 +61,8 @@ class Reply:
     Attributes:
         answer: The answer that pages and reports read.
         call: Name of the function that was called, and its settings as a person writes them.
-        package: Whose answer it is.
-        purpose: What it answers, one sentence.
+        package_name: Whose answer it is.
+        purpose_sentence: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
         subject: What was asked about, whatever it is.
 
@@ -77,8 +77,8 @@ class Reply:
 
     answer: Answer
     call: Call
-    package: str
-    purpose: str
+    package_name: str
+    purpose_sentence: str
     data: Dataset | None = None
     subject: Any = None
 
@@ -116,8 +116,8 @@ class Reply:
         """Return the error at that number, in the unit that ``numbers`` states; None where there is none."""
         if self.answer.error is not None:
             return self.answer.error
-        number = self.answer.numbers[1:2] if self.bound is not None else ()
-        return None if not number or number[0].value is None else float(number[0].value)
+        error_numbers = self.answer.numbers[1:2] if self.bound is not None else ()
+        return None if not error_numbers or error_numbers[0].value is None else float(error_numbers[0].value)
 
     @property
     def numbers(self) -> pd.DataFrame:
@@ -163,37 +163,37 @@ class Reply:
         """
         library = library or self._default_library()
         text, written_form = self.program(library, form)
-        first = form or next(iter(self.forms))
-        if written_form == first:
+        wanted_form = form or next(iter(self.forms))
+        if written_form == wanted_form:
             return text
         comment = "--" if library.lower() == "bigquery" else "#"
-        return f"{comment} {library} has no program for {first!r}. This one is for {written_form!r}.\n{text}"
+        return f"{comment} {library} has no program for {wanted_form!r}. This one is for {written_form!r}.\n{text}"
 
     def _default_library(self) -> str:
         """Return the name of the library that opens the question's program, in lower case; opendp if none does."""
-        code = self.answer.code
-        return "opendp" if code is None or code.library is None else code.library.name.lower()
+        library = None if self.answer.code is None else self.answer.code.library
+        return "opendp" if library is None else library.name.lower()
 
     def program(self, library: str = "", form: str = "") -> tuple[str, str]:
         """Return the text of `code` without its comment, and the name of the form that it is for."""
         library = library or self._default_library()
         if library.lower() not in LIBRARY_BY_NAME:
             raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
-        forms = dict(self.forms)
-        if not forms:
+        choices_by_form = dict(self.forms)
+        if not choices_by_form:
             raise refuse("there is no program for this answer")
-        if form and form not in forms:
-            raise refuse(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
-        first = form or next(iter(forms))
-        programs = {
+        if form and form not in choices_by_form:
+            raise refuse(f"form must be one of {', '.join(map(repr, choices_by_form))}, got {form!r}")
+        wanted_form = form or next(iter(choices_by_form))
+        code_by_form = {
             name: choice if isinstance(choice, Code) else write(choice, LIBRARY_BY_NAME[library.lower()])
-            for name, choice in forms.items()
-            if name == first or not form
+            for name, choice in choices_by_form.items()
+            if name == wanted_form or not form
         }
-        nearest = next((name for name in programs if programs[name].text), None)
-        if nearest is None:
-            raise refuse(" ".join(programs[first].differences).rstrip("."))
-        return programs[nearest].text, nearest
+        written_form = next((name for name in code_by_form if code_by_form[name].text), None)
+        if written_form is None:
+            raise refuse(" ".join(code_by_form[wanted_form].differences).rstrip("."))
+        return code_by_form[written_form].text, written_form
 
     @property
     def forms(self) -> Mapping[str, Any]:
@@ -236,13 +236,22 @@ class Reply:
         """
         if self.data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
-        public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
-        public["total_epsilon"] = total_epsilon
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately
-        name, settings = self.call
-        reply: DrawnReply = select(name, self.data, settings, epsilon, charge=charge, **public)
-        return reply
+        call_name, settings = self.call
+        drawn_reply: DrawnReply = select(
+            call_name,
+            self.data,
+            settings,
+            epsilon,
+            total_epsilon=total_epsilon,
+            largest=largest,
+            margin=margin,
+            unit=unit,
+            highest_amount=highest_amount,
+            charge=charge,
+        )
+        return drawn_reply
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network, and return its path.
@@ -278,11 +287,11 @@ class Reply:
 
         from dpcore.report import plotly_figures
 
-        sections = section.flatten(self.answer.sections)
-        if name not in sections:
-            raise refuse(f"there is no tab {name!r}; there are {', '.join(map(repr, sections))}")
+        sections_by_name = section.flatten(self.answer.sections)
+        if name not in sections_by_name:
+            raise refuse(f"there is no tab {name!r}; there are {', '.join(map(repr, sections_by_name))}")
         shown_parts: list[Any] = []
-        for part in section.read(sections[name](self.answer, self.data), search):
+        for part in section.read(sections_by_name[name](self.answer, self.data), search):
             match part:
                 case str() | section.Note():
                     shown_parts.append(part if isinstance(part, str) else part.text)
@@ -305,7 +314,7 @@ class Reply:
         source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at = datetime.now(UTC)
         return write_script(
-            self._title, self.answer.parameters, source, self.package, made_at, False, self.call
+            self._title, self.answer.parameters, source, self.package_name, made_at, False, self.call
         )
 
     @property
@@ -315,7 +324,7 @@ class Reply:
 
     def _report(self) -> content.Report:
         """Build the report of the answer."""
-        return content.build_report(self.answer, self._title, self.purpose, self.data)
+        return content.build_report(self.answer, self._title, self.purpose_sentence, self.data)
 
     def _repr_html_(self) -> str:
         """Write headline, numbers, assumptions (folded) and label as HTML; every text of a person is escaped."""

@@ -45,19 +45,23 @@ if not SEARCHING:
 
 
 def _turn(item: pytest.Item) -> int:
-    """When a test runs: what waits for a browser or for processes first, and last the core, whose files are short."""
+    """Return when a test runs: first what waits for a browser or processes, last the core, whose files are short."""
     _, *folders, _ = item.nodeid.partition("::")[0].split("/")
     return {"browser": 0, "": 1, "pages": 2}.get("".join(folders[:1]), 3)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long begin; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
+    """Put files first that take long; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
     items.sort(key=_turn)
     for test in {item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")}:
         wanted_settings = getattr(test, "_hypothesis_internal_use_settings", settings.default)
-        drawn = wanted_settings.max_examples
-        drawn = drawn * int(SEARCHING) if SEARCHING else max(int(SHARE * drawn), min(drawn, FEW))
-        test._hypothesis_internal_use_settings = settings(wanted_settings, max_examples=drawn)
+        num_examples = wanted_settings.max_examples
+        num_examples = (
+            num_examples * int(SEARCHING)
+            if SEARCHING
+            else max(int(SHARE * num_examples), min(num_examples, FEW))
+        )
+        test._hypothesis_internal_use_settings = settings(wanted_settings, max_examples=num_examples)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -125,16 +129,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
 
 @pytest.fixture(autouse=True)
 def fresh_streamlit_caches(request: pytest.FixtureRequest) -> Iterator[None]:
-    """All tests of a worker share what is cached; one that replaces functions shares with no other.
+    """Clear the caches around a test that replaces functions; all other tests of a worker share what is cached.
 
     Everything cached is keyed by its data and its question, so that a test answered with what another one asked
     shows a key that lacks something.
     """
-    alone = "monkeypatch" in request.fixturenames
-    if alone:
+    replaces_functions = "monkeypatch" in request.fixturenames
+    if replaces_functions:
         _clear_caches()
     yield
-    if alone:
+    if replaces_functions:
         _clear_caches()
 
 

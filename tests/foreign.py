@@ -19,16 +19,16 @@ class Listener:
     """Where it listens, and the first line of everything it was asked."""
 
     port: int
-    heard: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @contextmanager
-def listening() -> Iterator[Listener]:
+def listen() -> Iterator[Listener]:
     """Listen on a free port, and answer everything with `PUBLIC_ADDRESS`."""
 
     class Answer(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            listener.heard.append(self.rfile.readline().decode("latin-1").strip())
+            listener.requests.append(self.rfile.readline().decode("latin-1").strip())
             body = PUBLIC_ADDRESS.encode()
             self.wfile.write(
                 b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
@@ -45,8 +45,8 @@ def listening() -> Iterator[Listener]:
             thread.join()
 
 
-def put_in_place_of_the_network(listener: Listener, patch: pytest.MonkeyPatch) -> None:
-    """From now on, processes started and requests made here go to the listener instead of other computers."""
+def redirect_network(listener: Listener, patch: pytest.MonkeyPatch) -> None:
+    """Send requests of processes started and made from here to the listener instead of other computers."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         patch.setenv(name, f"http://127.0.0.1:{listener.port}")
         patch.setenv(name.upper(), f"http://127.0.0.1:{listener.port}")

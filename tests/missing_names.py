@@ -35,19 +35,19 @@ import_really = builtins.__import__
 missing: set[str] = set(NAMES)
 
 
-class Without:
+class Incomplete:
     """An object that lacks the missing names."""
 
     def __init__(self, module: Any) -> None:
-        self._whole = module
+        self._module = module
 
     def __getattr__(self, name: str) -> Any:
         if name in missing:
             raise AttributeError(name)
-        return getattr(self._whole, name)
+        return getattr(self._module, name)
 
 
-def import_without(
+def import_incomplete(
     name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
 ) -> Any:
     """Import a module; of Streamlit's private ones the app gets what is not missing."""
@@ -57,9 +57,9 @@ def import_without(
     if missing & set(fromlist):
         raise ImportError(fromlist)
     if fromlist == ("get_script_run_ctx",):
-        return SimpleNamespace(get_script_run_ctx=lambda: Without(get_script_run_ctx()))
+        return SimpleNamespace(get_script_run_ctx=lambda: Incomplete(get_script_run_ctx()))
     if fromlist == ("Runtime",):
-        return SimpleNamespace(Runtime=SimpleNamespace(instance=lambda: Without(Runtime.instance())))
+        return SimpleNamespace(Runtime=SimpleNamespace(instance=lambda: Incomplete(Runtime.instance())))
     return module
 
 
@@ -68,7 +68,7 @@ class Watcher(Tab):
 
     figure = ""
 
-    def read(self, message: ForwardMsg) -> None:
+    def record(self, message: ForwardMsg) -> None:
         """Keep the figure of a message, if it has one."""
         component = message.delta.new_element.bidi_component
         if component.component_name.endswith("sweetspot_figure"):
@@ -84,28 +84,28 @@ async def move_slider(port: int) -> bool:
 
     async with Watcher(port) as tab:
         await tab.run("mean")
-        before = tab.figure
+        figure_before = tab.figure
         await tab.run("mean", move)
-        return bool(before) and tab.figure != before
+        return bool(figure_before) and tab.figure != figure_before
 
 
 async def main(port: int) -> dict[str, bool]:
     """Start the app without any of the names, and move its slider; then without one after the other."""
-    builtins.__import__ = import_without
+    builtins.__import__ = import_incomplete
     from app import app
 
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.05)
-    moved = {"all": await move_slider(port)}
+    moved_by_name = {"all": await move_slider(port)}
     for name in NAMES:
         missing.clear()
         missing.add(name)
-        moved[name] = await move_slider(port)
+        moved_by_name[name] = await move_slider(port)
     server.should_exit = True
     await serving
-    return moved
+    return moved_by_name
 
 
 if __name__ == "__main__":

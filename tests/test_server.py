@@ -207,14 +207,14 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
             ).result()
     assert [headers["cookie"] for headers in passed] == ["a=b"] * 4
     monkeypatch.setattr(net_util, "_external_ip", None)
-    with foreign.listening() as network:
-        foreign.put_in_place_of_the_network(network, monkeypatch)
+    with foreign.listen() as network:
+        foreign.redirect_network(network, monkeypatch)
         assert all(_is_origin_allowed(headers.get("origin"), headers["host"]) for headers in passed)
-        assert network.heard == []
+        assert network.requests == []
         # Streamlit itself asks for this computer's address, and what answers is then an allowed origin.
         assert not _is_origin_allowed("http://evil.example", OWN)
         assert _is_origin_allowed(f"http://{foreign.PUBLIC_ADDRESS}", OWN)
-        assert network.heard
+        assert network.requests
 
 
 @dataclass(frozen=True)
@@ -268,8 +268,8 @@ def in_a_container(port: int) -> list[str]:
 @pytest.fixture(scope="module")
 def network() -> Iterator[foreign.Listener]:
     """What the servers of this module meet where they would ask other computers."""
-    with foreign.listening() as listener, pytest.MonkeyPatch.context() as patch:
-        foreign.put_in_place_of_the_network(listener, patch)
+    with foreign.listen() as listener, pytest.MonkeyPatch.context() as patch:
+        foreign.redirect_network(listener, patch)
         yield listener
 
 
@@ -368,7 +368,7 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
     ):
         refused = open_websocket(app.url, **headers)
         assert (refused.status, refused.body) == (403, ""), headers
-    assert network.heard == []
+    assert network.requests == []
     assert app.output() == before
 
 
@@ -464,7 +464,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         assert rest.endswith("\nSweet Spot has stopped.\n"), (process.returncode, rest)
         assert "Traceback" not in rest
         assert process.returncode == 0
-    assert network.heard == []
+    assert network.requests == []
 
 
 def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> None:

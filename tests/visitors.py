@@ -38,9 +38,9 @@ from pages.shared.fields.jobs import Job
 from pages.shared.session.session import LoadedData
 
 KEPT_SECONDS, LIMIT_SECONDS = 2, 10.0
-VISITORS, EVERY = 100, 20
+VISITORS, UPLOAD_INTERVAL = 100, 20
 """Visitors of each half, and of how many one brings a file."""
-THEIRS = (AppSession, SessionState, LoadedData, Job, Duck, MemoryFile)
+VISITOR_CLASSES = (AppSession, SessionState, LoadedData, Job, Duck, MemoryFile)
 PLANTED = re.compile(r"planted-[0-9]")
 Fill = Callable[[WidgetState], None]
 
@@ -76,15 +76,15 @@ class Tab:
                 case "new_session":
                     self.session = message.new_session.initialize.session_id
                 case "delta" if message.delta.WhichOneof("type") == "new_element":
-                    kind = message.delta.new_element.WhichOneof("type")
-                    assert kind != "exception", message
-                    widget = getattr(getattr(message.delta.new_element, kind), "id", "")
+                    element_type = message.delta.new_element.WhichOneof("type")
+                    assert element_type != "exception", message
+                    widget = getattr(getattr(message.delta.new_element, element_type), "id", "")
                     self._widgets[widget.rpartition("-")[2]] = widget
-                    self.read(message)
+                    self.record(message)
                 case "script_finished" if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                     return
 
-    def read(self, message: ForwardMsg) -> None:
+    def record(self, message: ForwardMsg) -> None:
         """Read an element; this tab reads none."""
 
     def widget(self, key: str) -> str:
@@ -101,31 +101,42 @@ class Visits:
     found_while_open: int = 0
 
     async def come_and_go(self, number: int) -> None:
-        """Open a page and leave; one in `EVERY` brings a file, and half of these put it to use."""
+        """Open a page and leave; one in `UPLOAD_INTERVAL` brings a file, and half of these put it to use."""
         async with Tab(self.port) as tab:
-            await tab.run("your-data" if number % EVERY == 0 else "reproduce")
+            await tab.run("your-data" if number % UPLOAD_INTERVAL == 0 else "reproduce")
             self.names.add(tab.session)
-            if number % EVERY == 0:
-                await bring(tab, number, used=number % (2 * EVERY) == 0)
-            if number == EVERY:
-                self.found_while_open = len(planted())
+            if number % UPLOAD_INTERVAL == 0:
+                await bring_file(tab, number, puts_to_use=number % (2 * UPLOAD_INTERVAL) == 0)
+            if number == UPLOAD_INTERVAL:
+                self.found_while_open = len(find_planted())
 
     async def wait(self) -> float:
         """Return how many seconds after expiry nothing was left of them; more than the limit where something was."""
-        left = time.monotonic()
-        while self.remains(gc.get_objects()) and time.monotonic() - left < KEPT_SECONDS + LIMIT_SECONDS + 1:
+        leave_time = time.monotonic()
+        while (
+            self.remains(gc.get_objects())
+            and time.monotonic() - leave_time < KEPT_SECONDS + LIMIT_SECONDS + 1
+        ):
             await asyncio.sleep(0.2)
-        return time.monotonic() - left - KEPT_SECONDS
+        return time.monotonic() - leave_time - KEPT_SECONDS
 
     def remains(self, objects: list[Any]) -> list[str]:
         """Return the names of the classes of the visitors' objects among these."""
         # By type: a weak proxy whose object is gone raises when it is asked for its class.
-        others = [one for one in objects if type(one) is AppSession and one.id not in self.names]
-        spared = {id(one) for one in others} | {id(one.session_state) for one in others}
-        return [type(one).__name__ for one in objects if type(one) in THEIRS and id(one) not in spared]
+        other_sessions = [
+            object_ for object_ in objects if type(object_) is AppSession and object_.id not in self.names
+        ]
+        spared = {id(object_) for object_ in other_sessions} | {
+            id(object_.session_state) for object_ in other_sessions
+        }
+        return [
+            type(object_).__name__
+            for object_ in objects
+            if type(object_) in VISITOR_CLASSES and id(object_) not in spared
+        ]
 
 
-async def bring(tab: Tab, number: int, used: bool) -> None:
+async def bring_file(tab: Tab, number: int, puts_to_use: bool) -> None:
     """Bring a file with planted user ids, and put it to use, or leave while it waits."""
 
     def source(widget: WidgetState) -> None:
@@ -148,26 +159,26 @@ async def bring(tab: Tab, number: int, used: bool) -> None:
         tab.session, UploadedFileRec(name, name, "text/csv", content)
     )
     await tab.run("your-data", source, file)
-    if used:
+    if puts_to_use:
         await tab.run("your-data", use)
         await tab.run("mean")
 
 
-def planted() -> list[str]:
+def find_planted() -> list[str]:
     """Return the planted texts that are alive, each with the class that holds it."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     return [
         f"{type(holder).__module__}.{type(holder).__name__}: {match[0]}"
         for holder in gc.get_objects()
-        for text in texts(holder, seen)
+        for text in list_texts(holder, visited)
         if (match := re.search(PLANTED.pattern + ".{0,30}", text)) is not None
     ]
 
 
-def texts(holder: Any, seen: set[int]) -> Iterator[str]:
+def list_texts(holder: Any, visited: set[int]) -> Iterator[str]:
     """Return the texts that an object holds, through whatever Python does not track itself."""
     for referent in gc.get_referents(holder):
-        if gc.is_tracked(referent) or id(referent) in seen:
+        if gc.is_tracked(referent) or id(referent) in visited:
             continue
         if isinstance(referent, str):
             yield referent
@@ -182,8 +193,8 @@ def texts(holder: Any, seen: set[int]) -> Iterator[str]:
         elif isinstance(referent, Message):
             yield referent.SerializeToString().decode("latin-1")
         else:
-            seen.add(id(referent))
-            yield from texts(referent, seen)
+            visited.add(id(referent))
+            yield from list_texts(referent, visited)
 
 
 async def main(port: int) -> dict[str, Any]:
@@ -195,23 +206,23 @@ async def main(port: int) -> dict[str, Any]:
     while not server.started:
         await asyncio.sleep(0.05)
     seconds, megabytes, visits = [], [], Visits(port)
-    for half in range(2):
-        for number in range(half * VISITORS, (half + 1) * VISITORS):
+    for round_number in range(2):
+        for number in range(round_number * VISITORS, (round_number + 1) * VISITORS):
             await visits.come_and_go(number)
         seconds.append(await visits.wait())
         megabytes.append(psutil.Process().memory_info().rss / 1e6)
     gc.unfreeze()  # Python does not name objects that were frozen.
-    left = {
+    remains = {
         "visitors": len(visits.names),
         "found while open": visits.found_while_open,
         "seconds after expiry": seconds,
         "megabytes": megabytes,
         "remains": visits.remains(gc.get_objects()),
-        "planted": planted(),
+        "planted": find_planted(),
     }
     server.should_exit = True
     await serving
-    return left
+    return remains
 
 
 if __name__ == "__main__":

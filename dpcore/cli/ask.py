@@ -54,13 +54,13 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     """
     parser = _build_parser(command, call_name)
     arguments = _rename_former_options(call_name, _join_negative_numbers(arguments))
-    options, unknown_words = parser.parse_known_args(arguments)
-    settings = vars(options)
+    parsed_options, unknown_words = parser.parse_known_args(arguments)
+    settings = vars(parsed_options)
     paths, report_path = settings.pop("data"), settings.pop("report")
     writes_json, library_name = settings.pop("json"), settings.pop("code")
     # Other calls have settings of these names.
-    draw_options = ("draw", *DRAW_OPTIONS) if call_name in questions.SELECTABLE else ()
-    draw_settings = {key: settings.pop(key) for key in draw_options if key in settings}
+    draw_option_names = ("draw", *DRAW_OPTIONS) if call_name in questions.SELECTABLE else ()
+    draw_settings = {key: settings.pop(key) for key in draw_option_names if key in settings}
     if draw_settings:
         _check_draw(parser, draw_settings, report_path)
     if unknown_words and not unknown_words[0].startswith("--"):
@@ -111,22 +111,22 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     sys.stdout.flush()
 
 
-def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
-    """Build the parser of a question's command, with an option for each setting of the call."""
-    call = getattr(dpcore, name)
+def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
+    """Build the parser of a question's command: data, an option for each setting of the call, and ways of writing."""
+    call = getattr(dpcore, call_name)
     parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
-    descriptions = dict(
+    descriptions_by_setting = dict(
         re.findall(r"^    (\w+): (.*)$", docstring.partition("\nReturns:")[0], flags=re.MULTILINE)
     )
-    types_by_setting = questions.types_of(name)
+    types_by_setting = questions.types_of(call_name)
     is_optional = parameters.pop("data").default is None
-    is_required = {key: parameter.default is parameter.empty for key, parameter in parameters.items()}
+    required_by_setting = {key: parameter.default is parameter.empty for key, parameter in parameters.items()}
     data_usage = f"[FILE.toml] {'[DATA ...]' if is_optional else 'DATA [DATA ...]'}"
     parser = argparse.ArgumentParser(
         prog=f"sweet-spot {command}",
-        usage=_build_usage(command, data_usage, is_required, types_by_setting),
+        usage=_build_usage(command, data_usage, required_by_setting, types_by_setting),
         description=docstring.partition("\n")[0],
-        epilog=f"In a notebook: help(dpcore.{name}). Exit codes: 0 answered, 2 wrong input, 1 anything else.",
+        epilog=f"In a notebook: help(dpcore.{call_name}). Exit codes: 0 answered, 2 wrong input, 1 anything else.",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=26, width=WIDTH),
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
@@ -135,44 +135,44 @@ def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
     nargs = "*" if is_optional else "+"
     parser.add_argument("data", nargs=nargs, metavar="DATA", help=data_help, default=[])
     for key, parameter in parameters.items():
-        _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions[key])
-    if name in questions.SELECTABLE:
-        _add_draw(parser, name)
-    output = parser.add_argument_group("what is written").add_mutually_exclusive_group()
+        _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions_by_setting[key])
+    if call_name in questions.SELECTABLE:
+        _add_draw(parser, call_name)
+    output_group = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     report_help = "write an HTML report into this file, too"
     code_help = "the program that releases with this bound"
-    output.add_argument(
+    output_group.add_argument(
         "--json", action="store_true", default=False, help="the whole answer (docs/report.md)"
     )
-    output.add_argument("--report", type=Path, metavar="FILE", default=None, help=report_help)
-    output.add_argument("--code", choices=LIBRARY_BY_NAME, default=None, help=code_help)
+    output_group.add_argument("--report", type=Path, metavar="FILE", default=None, help=report_help)
+    output_group.add_argument("--code", choices=LIBRARY_BY_NAME, default=None, help=code_help)
     return parser
 
 
-def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
+def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
     """Add the options of a private draw of the bound, with the words of `Reply.draw`."""
     docstring = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", docstring, flags=re.MULTILINE))
-    group = parser.add_argument_group(
+    draw_group = parser.add_argument_group(
         "a private draw", "The bound is drawn from the data with an ε of its own: it costs at every call."
     )
-    group.add_argument(
+    draw_group.add_argument(
         "--draw",
         type=_parse_number,
         metavar="EPSILON",
         help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written",
     )
     for key in DRAW_OPTIONS:
-        if (name == "group_bounds") or key not in GROUP_DRAW_OPTIONS:
+        if (call_name == "group_bounds") or key not in GROUP_DRAW_OPTIONS:
             help_text = " ".join(descriptions[key].split()).rstrip(".").replace("%", "%%")
-            group.add_argument(_write_flag(key), type=_parse_number, metavar="NUMBER", help=help_text)
+            draw_group.add_argument(_write_flag(key), type=_parse_number, metavar="NUMBER", help=help_text)
 
 
-def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report: Path | None) -> None:
+def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report_path: Path | None) -> None:
     """End the program with a message if options of a draw lack its epsilon, or go with a report."""
     if not {"draw", "total_epsilon"} & settings.keys():
         parser.error(f"{_write_flag(next(iter(settings)))} goes with --draw or --total-epsilon")
-    if report is not None:
+    if report_path is not None:
         parser.error("--report shows the data, which a drawn bound does not: ask for it without --draw")
 
 
@@ -187,86 +187,89 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
     return words
 
 
-def _rename_former_options(name: str, arguments: list[str]) -> list[str]:
+def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """Return the arguments with today's names of options; a line on standard error names each renamed one."""
-    current_flags = {
+    flags_by_former = {
         _write_flag(former): _write_flag(key)
-        for former, key in list_former_names(questions.parameters_of(name)).items()
+        for former, key in list_former_names(questions.parameters_of(call_name)).items()
     }
-    words = []
+    renamed_words = []
     for word in arguments:
-        option, equals, value = word.partition("=")
-        if option in current_flags:
-            print(f"{option} is now called {current_flags[option]}.", file=sys.stderr)
-        words.append(current_flags.get(option, option) + equals + value)
-    return words
+        flag, equals, value_text = word.partition("=")
+        if flag in flags_by_former:
+            print(f"{flag} is now called {flags_by_former[flag]}.", file=sys.stderr)
+        renamed_words.append(flags_by_former.get(flag, flag) + equals + value_text)
+    return renamed_words
 
 
-def _rename_former(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values; a line on standard error says which were renamed."""
     with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
-        current_settings = rename_former(name, questions.parameters_of(name), settings)
-    for warning in caught_warnings:
-        print(f"{warning.message}.", file=sys.stderr)
+        current_settings = rename_former(call_name, questions.parameters_of(call_name), settings)
+    for warning_message in caught_warnings:
+        print(f"{warning_message.message}.", file=sys.stderr)
     return current_settings
 
 
 def _build_usage(
-    command: str, data_usage: str, is_required: dict[str, bool], types_by_setting: dict[str, Any]
+    command: str, data_usage: str, required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
 ) -> str:
-    """Write the usage of a command in lines, with required options and those of columns."""
-    words = [data_usage]
-    for key, required in is_required.items():
-        option = f"{_write_flag(key)} {_choose_metavar(types_by_setting.get(key))}"
-        words += (
-            [option] if required else [f"[{option}]"] if key in ("user", "value", "group", "label") else []
-        )
-    usage = " ".join((f"sweet-spot {command}", *(word.replace(" ", "\0") for word in words), "[settings]"))
-    indent = " " * len("usage: sweet-spot ")
+    """Write the usage of a command in lines: only required options, and those that name columns in brackets."""
+    usage_words = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
+    for key, is_required in required_by_setting.items():
+        if is_required or key in ("user", "value", "group", "label"):
+            option_usage = f"{_write_flag(key)}\0{_choose_metavar(types_by_setting.get(key))}"
+            usage_words.append(option_usage if is_required else f"[{option_usage}]")
+    usage = " ".join((*usage_words, "[settings]"))
+    indentation = " " * len("usage: sweet-spot ")
     usage_text = textwrap.fill(
-        usage, WIDTH - len("usage: "), subsequent_indent=indent, break_on_hyphens=False
+        usage, WIDTH - len("usage: "), subsequent_indent=indentation, break_on_hyphens=False
     )
-    return f"{usage_text}\n{indent}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
+    return f"{usage_text}\n{indentation}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
-def _parse_by_column(key: str, words: list[str]) -> dict[str, list[Any]]:
-    """Return the entries of each column by its name, parsed from texts like ``column=entry,entry``."""
-    by_column = {}
+def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]]:
+    """Return a list of entries by column name, parsed from words like ``column=entry,entry``.
+
+    The entries of ``ranges`` are two numbers, others are texts; all malformed words are refused at once.
+    """
+    entries_by_column = {}
     with Problems() as problems:
         for word in words:
             column, _, text = word.rpartition("=")
-            entries = [_parse_number(entry) if key == "ranges" else entry for entry in text.split(",")]
-            if not column or (
-                key == "ranges" and (len(entries) != 2 or any(isinstance(entry, str) for entry in entries))
-            ):
-                problems.add(
-                    f"{_write_flag(key)} must be like COLUMN={EXAMPLES_BY_SETTING[key]}; got {word[:60]!r}"
+            entries, is_range = text.split(","), setting_name == "ranges"
+            numbers = [_parse_number(entry) for entry in entries] if is_range else []
+            if not column or (is_range and [isinstance(number, str) for number in numbers] != [False, False]):
+                example = (
+                    f"{_write_flag(setting_name)} must be like COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
                 )
-            by_column[column] = entries
-    return by_column
+                problems.add(f"{example}; got {word[:60]!r}")
+            entries_by_column[column] = numbers if is_range else entries
+    return entries_by_column
 
 
-def _write_flag(key: str) -> str:
-    """Return the option of a setting, such as ``--total-epsilon``."""
-    return f"--{key.replace('_', '-')}"
+def _write_flag(setting_name: str) -> str:
+    """Return the command's option for a setting, such as ``--total-epsilon``."""
+    return f"--{setting_name.replace('_', '-')}"
 
 
-def _list_types(hint: Any) -> tuple[Any, ...]:
-    """Return the types of an annotation, without None."""
-    return tuple(option for option in typing.get_args(hint) or (hint,) if option is not type(None))
+def _list_types(annotation: Any) -> tuple[Any, ...]:
+    """Return the types that an annotation allows, one or those of a union, without None."""
+    types = typing.get_args(annotation) or (annotation,)
+    return tuple(type_ for type_ in types if type_ is not type(None))
 
 
-def _choose_metavar(hint: Any) -> str:
-    """Return the word that stands for the value of an option in the help."""
-    types = _list_types(hint)
-    if hint is None:
+def _choose_metavar(annotation: Any) -> str:
+    """Return the word that stands for an option's value in the help: by its annotation, COLUMN if that is None."""
+    types = _list_types(annotation)
+    if annotation is None:
         return "COLUMN"
     return "NUMBER" if int in types or float in types else "TEXT" if str in types else "NAME"
 
 
 def _add_setting(
-    parser: argparse.ArgumentParser, key: str, default: Any, setting_type: Any, description: str
+    parser: argparse.ArgumentParser, setting_name: str, default: Any, setting_type: Any, description: str
 ) -> None:
     """Add the option of one setting to the parser, with its help text."""
     help_text = re.sub(r"``?([^`]+)``?", r"\1", description).rstrip(".").replace("%", "%%")
@@ -274,26 +277,26 @@ def _add_setting(
         help_text += f" (default {'yes' if default is True else 'no' if default is False else default})"
     types = _list_types(setting_type)
     if bool in types:
-        parser.add_argument(_write_flag(key), action=argparse.BooleanOptionalAction, help=help_text)
-    elif key in EXAMPLES_BY_SETTING:
+        parser.add_argument(_write_flag(setting_name), action=argparse.BooleanOptionalAction, help=help_text)
+    elif setting_name in EXAMPLES_BY_SETTING:
         parser.add_argument(
-            _write_flag(key),
+            _write_flag(setting_name),
             action="append",
-            metavar=f"COLUMN={EXAMPLES_BY_SETTING[key]}",
+            metavar=f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}",
             help=f"{help_text}: again for each",
         )
-    elif key in SEVERAL_COLUMN_ARGUMENTS:
+    elif setting_name in SEVERAL_COLUMN_ARGUMENTS:
         parser.add_argument(
-            _write_flag(key), action="append", metavar="COLUMN", help=f"{help_text}: again for each"
+            _write_flag(setting_name), action="append", metavar="COLUMN", help=f"{help_text}: again for each"
         )
-    elif key == "disclosure":
+    elif setting_name == "disclosure":
         # A release brings its facts along as an object, which no command line can hold.
         help_text = help_text.replace(", or the facts of a DP release", "")
-        parser.add_argument(_write_flag(key), choices=["private", "public"], help=help_text)
+        parser.add_argument(_write_flag(setting_name), choices=["private", "public"], help=help_text)
     else:
         is_number = int in types or float in types
         parser.add_argument(
-            _write_flag(key),
+            _write_flag(setting_name),
             type=_parse_number if is_number else str,
             metavar=_choose_metavar(setting_type),
             help=help_text,
@@ -301,10 +304,10 @@ def _add_setting(
 
 
 def _parse_number(text: str) -> Any:
-    """Convert a text to an integer or a float; other text stays as it is, for the question to refuse."""
-    for number in (int, float):
+    """Convert a text to an integer, else to a float; other text stays as it is, for the question to refuse."""
+    for convert in (int, float):
         try:
-            return number(text)
+            return convert(text)
         except ValueError:
             continue
     return text

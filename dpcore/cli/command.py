@@ -94,8 +94,8 @@ def _ask(command: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # Whatever it is: a sentence, no traceback.
-        for problem in describe_error(error):
-            print(problem.sentence, file=sys.stderr)
+        for input_problem in describe_error(error):
+            print(input_problem.sentence, file=sys.stderr)
     else:
         return 0
     return 1
@@ -106,7 +106,7 @@ def _print_help(arguments: list[str]) -> int:
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
     descriptions_by_command |= {command: _first_line(name) for command, name in COMMANDS.items()}
     indent = 2 + max(map(len, descriptions_by_command)) + 2
-    descriptions = [
+    command_paragraphs = [
         textwrap.fill(
             text, WIDTH, initial_indent=f"  {command}".ljust(indent), subsequent_indent=" " * indent
         )
@@ -117,7 +117,7 @@ def _print_help(arguments: list[str]) -> int:
         usage="sweet-spot [--no-token | COMMAND ...]",
         description="Without a command it starts the app here and opens it in the browser. With\n"
         "--no-token everybody who reaches the app on this computer can use it.\n\n"
-        "commands:\n" + "\n".join(descriptions),
+        "commands:\n" + "\n".join(command_paragraphs),
         epilog="sweet-spot COMMAND --help says what a command takes.",
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
@@ -129,11 +129,10 @@ def _print_help(arguments: list[str]) -> int:
     return 0
 
 
-def _first_line(name: str) -> str:
+def _first_line(call_name: str) -> str:
     """Read the first line of a question's docstring from its file, as importing all answers takes seconds."""
-    module = Path(dpcore.__file__).parent / questions.QUESTIONS[name].package / "answer" / "answer.py"
-    match = re.search(
-        r'^def build_answer\(.*?"""(.*?)\n', module.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    package_path = Path(dpcore.__file__).parent / questions.QUESTIONS[call_name].package_name
+    code = (package_path / "answer" / "answer.py").read_text(encoding="utf-8")
+    match = re.search(r'^def build_answer\(.*?"""(.*?)\n', code, re.MULTILINE | re.DOTALL)
     assert match is not None
     return match[1]

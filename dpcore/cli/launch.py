@@ -70,23 +70,23 @@ def is_free(port: int) -> bool:
     return True
 
 
-def choose_port(first: int = FIRST_PORT) -> int:
-    """Return the first free port from `first` on; raise StartError if there is none."""
-    for port in range(first, first + MAX_PORTS_TRIED):
+def choose_port(first_port: int = FIRST_PORT) -> int:
+    """Return the first free port from `first_port` on; raise StartError if there is none."""
+    for port in range(first_port, first_port + MAX_PORTS_TRIED):
         if is_free(port):
             return port
-    raise StartError(f"no port from {first} to {first + MAX_PORTS_TRIED - 1} is free on this computer")
+    raise StartError(f"no port from {first_port} to {port} is free on this computer")
 
 
 def build_server_command(port: int) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
-    options = {
+    options_by_name = {
         "server.address": HOST,
         "server.port": str(port),
         "server.headless": "true",
         "server.scriptHealthCheckEnabled": "true",
     }
-    flags = [word for name, value in options.items() for word in (f"--{name}", value)]
+    flags = [word for name, option_value in options_by_name.items() for word in (f"--{name}", option_value)]
     return [sys.executable, "-m", "streamlit", "run", "app.py", *flags]
 
 
@@ -149,9 +149,9 @@ class Output:
         """
         self._reader.join()
 
-    def says(self, words: str) -> bool:
+    def says(self, text: str) -> bool:
         """Return True if these words stand in one of the last lines so far."""
-        return any(words in line for line in tuple(self._lines))
+        return any(text in line for line in tuple(self._lines))
 
     def read_last_lines(self) -> str:
         """Return the last lines as one text, once the server has ended or fallen silent."""
@@ -185,7 +185,7 @@ def open_browser(link: str) -> Workspace | None:
     from dpcore.common.workspace import Workspace, open_link
 
     has_window = not sys.platform.startswith("linux") or any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+        os.environ.get(variable_name) for variable_name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     )
     # Without a window, `webbrowser` would take over the terminal with a text browser.
     if os.environ.get("SWEETSPOT_NO_BROWSER") or not has_window:

@@ -40,11 +40,9 @@ The mechanism, its proof and the module are ours; Amin et al. 2019 clamp the sum
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -53,11 +51,8 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray, suffix_sums
 from dpcore.dataset import Values
+from dpcore.mean.threshold_search import search_thresholds
 
-TOLERANCE = 0.02
-"""Relative gap at which the search over (M, T, h) ends."""
-MAX_PASSES = 400
-FIRST_CELLS = 16
 MAX_GROUPS = 20_000
 """Points that the search works on; more users than these are grouped."""
 _CENTRE_STEPS = 80
@@ -90,19 +85,19 @@ class UserPoints:
         distances = np.abs(self.means - np.median(self.means))
         num_apart = max_points // 4
         is_apart = np.zeros(self.sizes.size, dtype=bool)
-        for reach in (distances, distances * self.sizes):
-            is_apart[np.argpartition(reach, -num_apart)[-num_apart:]] = True
+        for reaches in (distances, distances * self.sizes):
+            is_apart[np.argpartition(reaches, -num_apart)[-num_apart:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
         sampled_means = np.sort(self.means[~is_apart][:: max(self.means.size // 50_000, 1)])
-        distinct_sizes, size_index = np.unique(self.sizes, return_inverse=True)
+        distinct_sizes, size_indices = np.unique(self.sizes, return_inverse=True)
         num_bins = max(max_points // (2 * distinct_sizes.size), 16)
         edges = np.unique(sampled_means[np.linspace(0, sampled_means.size - 1, num_bins).astype(np.int64)])
-        labels = size_index * (edges.size + 1) + np.searchsorted(edges, self.means)
-        labels[is_apart] = distinct_sizes.size * (edges.size + 1) + np.arange(np.count_nonzero(is_apart))
-        _, first, point_index = np.unique(labels, return_index=True, return_inverse=True)
-        num_users = np.bincount(point_index, self.num_users).astype(np.float64)
-        means = np.bincount(point_index, self.num_users * self.means) / num_users
-        return UserPoints(self.sizes[first], means, num_users)
+        group_labels = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
+        group_labels[is_apart] = distinct_sizes.size * (edges.size + 1) + np.arange(is_apart.sum())
+        _, first_users, point_index = np.unique(group_labels, return_index=True, return_inverse=True)
+        users_by_point = np.bincount(point_index, self.num_users).astype(np.float64)
+        means_by_point = np.bincount(point_index, self.num_users * self.means) / users_by_point
+        return UserPoints(self.sizes[first_users], means_by_point, users_by_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +131,9 @@ class ClampedUsersProblem:
     @cached_property
     def users(self) -> UserPoints:
         """Return all users, centred so that shifts do not cancel."""
-        starts = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
-        sizes = np.diff(np.r_[starts, self.values.user_codes.size]).astype(np.float64)
-        means = np.add.reduceat(self.values.values - self.mean, starts) / sizes
+        first_rows = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
+        sizes = np.diff(np.r_[first_rows, self.values.user_codes.size]).astype(np.float64)
+        means = np.add.reduceat(self.values.values - self.mean, first_rows) / sizes
         return UserPoints(sizes, means, np.ones(sizes.size))
 
     @cached_property
@@ -149,12 +144,9 @@ class ClampedUsersProblem:
     @cached_property
     def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distinct sizes, and for each its number of users and the sum of their centred means."""
-        sizes, size_index = np.unique(self.users.sizes, return_inverse=True)
-        num_users, sums_of_means = (
-            np.bincount(size_index, terms).astype(np.float64)
-            for terms in (self.users.num_users, self.users.means)
-        )
-        return sizes, num_users, sums_of_means
+        sizes, size_indices = np.unique(self.users.sizes, return_inverse=True)
+        users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
+        return sizes, users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
 
     @property
     def sizes(self) -> FloatArray:
@@ -167,13 +159,12 @@ class ClampedUsersProblem:
 
     def compute_shift(self, threshold: float) -> float:
         """Return D, the weighted mean less that of the table, both before clamping, in the values' unit."""
-        weighted_sum = float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2])
-        return weighted_sum / self.sum_weights(threshold)
+        return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2]) / self.sum_weights(threshold)
 
     def _least_shift(self, low: float, high: float) -> float:
         """Return the least |D| at thresholds from ``low`` to ``high``."""
-        inside = self.sizes[(self.sizes > low) & (self.sizes < high)]
-        shifts = [self.compute_shift(threshold) for threshold in (low, *inside.tolist(), high)]
+        sizes_between = self.sizes[(self.sizes > low) & (self.sizes < high)].tolist()
+        shifts = [self.compute_shift(threshold) for threshold in (low, *sizes_between, high)]
         # D is monotone between two sizes: its least magnitude is at an end, at a size, or 0 if its sign changes.
         return 0.0 if min(shifts) <= 0.0 <= max(shifts) else min(map(abs, shifts))
 
@@ -185,22 +176,16 @@ class ClampedUsersProblem:
             centre: M, in the values' unit.
             limit: T, in rows times the values' unit.
         """
-        sizes, means = self.users.sizes, self.users.means
-        weights = np.minimum(threshold, sizes)
-        deviations = weights * (means - (centre - self.mean))
-        sum_weights = float(weights.sum())
-        cut = float(np.maximum(np.abs(deviations) - limit, 0.0).sum()) / sum_weights
-        signed_shift = centre - self.mean + float(np.clip(deviations, -limit, limit).sum()) / sum_weights
-        cost = _build_costs(self, threshold, sum_weights)
-        offset = centre - self.mean
+        weights, offset = np.minimum(threshold, self.users.sizes), centre - self.mean
+        deviations, sum_weights = weights * (self.users.means - offset), float(weights.sum())
+        signed_shift = offset + float(np.clip(deviations, -limit, limit).sum()) / sum_weights
+        noise_costs = _build_noise_costs(self, threshold, sum_weights)
         return ErrorParts(
-            clamping=cut,
+            clamping=float(np.maximum(np.abs(deviations) - limit, 0.0).sum()) / sum_weights,
             bounding=abs(self.compute_shift(threshold)),
-            noise=math.sqrt(cost.limit_cost * limit**2 + cost.centre_cost * offset**2),
+            noise=math.sqrt(noise_costs.compute_variance(limit, offset)),
             signed_shift=signed_shift,
-            answer_noise=math.sqrt(
-                cost.limit_cost * limit**2 + cost.centre_cost * (offset - signed_shift) ** 2
-            ),
+            answer_noise=math.sqrt(noise_costs.compute_variance(limit, offset - signed_shift)),
         )
 
 
@@ -234,23 +219,28 @@ class ErrorParts:
 
 
 @dataclass(frozen=True)
-class _Costs:
+class _NoiseCosts:
     """Factors of T^2 and (y - M)^2 in the variance of the noise."""
 
     limit_cost: float
     centre_cost: float
 
+    def compute_variance(self, limit: float, offset: float) -> float:
+        """Return the variance of the noise at the limit T, if M lies ``offset`` from y."""
+        return self.limit_cost * limit**2 + self.centre_cost * offset**2
 
-def _build_costs(
+
+def _build_noise_costs(
     problem: ClampedUsersProblem, threshold: float, sum_weights: float, threshold_share: float | None = None
-) -> _Costs:
-    """Return the costs at one h; ``threshold_share`` stands in for h / n_h."""
+) -> _NoiseCosts:
+    """Return the factors of the noise at one h; ``threshold_share`` stands in for h / n_h unless it is None."""
     if not problem.has_private_counts:
-        return _Costs(4.0 * problem.unit_variance / sum_weights**2, 0.0)
+        return _NoiseCosts(4.0 * problem.unit_variance / sum_weights**2, 0.0)
     # Weights do not rise beyond the largest size, and the noise needs no higher h.
-    share = min(threshold, float(problem.sizes[-1])) / sum_weights
-    share = share if threshold_share is None else threshold_share
-    return _Costs(2.0 * problem.unit_variance / sum_weights**2, 2.0 * problem.unit_variance * share**2)
+    if threshold_share is None:
+        threshold_share = min(threshold, float(problem.sizes[-1])) / sum_weights
+    pair_variance = 2.0 * problem.unit_variance
+    return _NoiseCosts(pair_variance / sum_weights**2, pair_variance * threshold_share**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,78 +250,84 @@ class _Objective:
     Attributes:
         weights: u of each point, shape (P,).
         means: c - y of each point, shape (P,).
-        shares: w, the number of users over n_h, shape (P,).
-        shift: |D|.
-        costs: Of T^2 and (y - M)^2.
+        user_shares: w, the number of users of each point over n_h, shape (P,).
+        shift: |D|, a number.
+        noise_costs: Factors of T^2 and (y - M)^2 in the variance of the noise.
     """
 
     weights: FloatArray
     means: FloatArray
-    shares: FloatArray
+    user_shares: FloatArray
     shift: float
-    costs: _Costs
+    noise_costs: _NoiseCosts
 
     def find_limit(self, offset: float) -> _Tangent:
         """Find the best T for the centre M = y + offset, with the tangent of the least f there."""
         deviations = self.weights * (self.means - offset)
-        sizes_of_deviation = np.abs(deviations)
-        order = np.argsort(sizes_of_deviation, kind="stable")
-        sorted_sizes, shares = sizes_of_deviation[order], self.shares[order]
+        magnitudes = np.abs(deviations)
+        order = np.argsort(magnitudes, kind="stable")
+        sorted_magnitudes, sorted_shares = magnitudes[order], self.user_shares[order]
         # Shares and cut sums of the points from index i on; the last entry is that of no point.
-        shares_above, sums_above = suffix_sums(shares), suffix_sums(shares * sorted_sizes)
-        cost = self.costs.limit_cost
+        shares_above, sums_above = suffix_sums(sorted_shares), suffix_sums(sorted_shares * sorted_magnitudes)
+        limit_cost = self.noise_costs.limit_cost
         # Half the slope of f in T just above each value; it rises in T.
-        cuts = np.maximum(sums_above[1:] - sorted_sizes * shares_above[1:], 0.0)
-        slopes = cost * sorted_sizes - shares_above[1:] * (self.shift + cuts)
+        cuts = np.maximum(sums_above[1:] - sorted_magnitudes * shares_above[1:], 0.0)
+        slopes = limit_cost * sorted_magnitudes - shares_above[1:] * (self.shift + cuts)
         index = int(np.searchsorted(slopes >= 0.0, True))
-        share, cut_sum = float(shares_above[index]), float(sums_above[index])
-        below = float(sorted_sizes[index - 1]) if index else 0.0
-        limit = share * (self.shift + cut_sum) / (share**2 + cost)
-        limit = min(max(limit, below), float(sorted_sizes[index]))
-        bias = self.shift + max(cut_sum - limit * share, 0.0)
-        value = bias**2 + cost * limit**2 + self.costs.centre_cost * offset**2
+        share_above, cut_sum = float(shares_above[index]), float(sums_above[index])
+        lower_limit = float(sorted_magnitudes[index - 1]) if index else 0.0
+        limit = share_above * (self.shift + cut_sum) / (share_above**2 + limit_cost)
+        limit = min(max(limit, lower_limit), float(sorted_magnitudes[index]))
+        total_bias = self.shift + max(cut_sum - limit * share_above, 0.0)
+        squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         # A subgradient of f in (M, T) that is 0 in T: users just at T count with the part that makes it so.
-        outside = sizes_of_deviation > limit
-        directions = self.shares * self.weights * np.sign(deviations)
-        slope = float(directions[outside].sum())
-        on_limit = sizes_of_deviation == limit
-        if share_on_limit := float(self.shares[on_limit].sum()):
-            missing = cost * limit / bias - float(self.shares[outside].sum()) if bias > 0.0 else 0.0
-            slope += min(max(missing / share_on_limit, 0.0), 1.0) * float(directions[on_limit].sum())
-        slope = -2.0 * bias * slope + 2.0 * self.costs.centre_cost * offset
-        return _Tangent(offset, limit, value, slope)
+        is_beyond = magnitudes > limit
+        directions = self.user_shares * self.weights * np.sign(deviations)
+        slope = float(directions[is_beyond].sum())
+        is_on_limit = magnitudes == limit
+        if share_on_limit := float(self.user_shares[is_on_limit].sum()):
+            target_share = limit_cost * limit / total_bias if total_bias > 0.0 else 0.0
+            counted_part = (target_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
+            slope += min(max(counted_part, 0.0), 1.0) * float(directions[is_on_limit].sum())
+        slope = -2.0 * total_bias * slope + 2.0 * self.noise_costs.centre_cost * offset
+        return _Tangent(offset, limit, squared_error, slope)
 
     def find_optimum(self, tolerance: float, start: float | None = None) -> tuple[_Tangent, float]:
-        """Find the best centre and limit; return them with a lower bound on f.
+        """Find the best centre and limit; return the tangent there, and a lower bound on f at every centre and limit.
+
+        The search begins at M = y + ``start``, or at y for None. It ends where the bound is within the relative
+        ``tolerance`` of f, or after `_CENTRE_STEPS`.
 
         Invariant: the optimum lies between a point whose tangent falls and one whose tangent rises. Each step tries a
         point between them, and the tangents at both bound the optimum from below where they cross.
         """
-        left, right = (self.find_limit(float(end)) for end in (self.means.min(), self.means.max()))
-        best = min(left, right, key=lambda tangent: tangent.value)
-        if left.slope >= 0.0 or right.slope <= 0.0:
-            return best, best.value
-        offset = min(max(0.0 if start is None else start, left.offset), right.offset)
-        bound = 0.0
+        left_tangent = self.find_limit(float(self.means.min()))
+        right_tangent = self.find_limit(float(self.means.max()))
+        best_tangent = min(left_tangent, right_tangent, key=lambda tangent: tangent.squared_error)
+        if left_tangent.slope >= 0.0 or right_tangent.slope <= 0.0:
+            return best_tangent, best_tangent.squared_error
+        offset = min(max(0.0 if start is None else start, left_tangent.offset), right_tangent.offset)
+        lower_bound = 0.0
         for step in range(_CENTRE_STEPS):
-            if not left.offset < offset < right.offset:
-                offset = 0.5 * (left.offset + right.offset)
-            if not left.offset < offset < right.offset:
+            if not left_tangent.offset < offset < right_tangent.offset:
+                offset = 0.5 * (left_tangent.offset + right_tangent.offset)
+            if not left_tangent.offset < offset < right_tangent.offset:
                 break
-            middle = self.find_limit(offset)
-            best = min(best, middle, key=lambda tangent: tangent.value)
-            if middle.slope == 0.0:
-                return best, middle.value
-            left, right = (middle, right) if middle.slope < 0.0 else (left, middle)
-            crossing = (right.value - left.value + left.slope * left.offset - right.slope * right.offset) / (
-                left.slope - right.slope
-            )
-            bound = max(bound, left.value + left.slope * (crossing - left.offset))
-            if best.value - bound <= tolerance * best.value:
+            middle_tangent = self.find_limit(offset)
+            best_tangent = min(best_tangent, middle_tangent, key=lambda tangent: tangent.squared_error)
+            if middle_tangent.slope == 0.0:
+                return best_tangent, middle_tangent.squared_error
+            if middle_tangent.slope < 0.0:
+                left_tangent = middle_tangent
+            else:
+                right_tangent = middle_tangent
+            crossing, height = left_tangent.cross(right_tangent)
+            lower_bound = max(lower_bound, height)
+            if best_tangent.squared_error - lower_bound <= tolerance * best_tangent.squared_error:
                 break
             # The crossing is good near kinks; every third step halves the interval, whatever the curve is.
-            offset = crossing if step % 3 else 0.5 * (left.offset + right.offset)
-        return best, min(max(bound, 0.0), best.value)
+            offset = crossing if step % 3 else 0.5 * (left_tangent.offset + right_tangent.offset)
+        return best_tangent, min(max(lower_bound, 0.0), best_tangent.squared_error)
 
 
 @dataclass(frozen=True)
@@ -341,14 +337,22 @@ class _Tangent:
     Attributes:
         offset: M - y.
         limit: The best T at this centre.
-        value: f at both.
+        squared_error: f at both.
         slope: A subgradient in M.
     """
 
     offset: float
     limit: float
-    value: float
+    squared_error: float
     slope: float
+
+    def cross(self, other: _Tangent) -> tuple[float, float]:
+        """Return the offset at which this line and another cross, and their common height there."""
+        rise = (
+            other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
+        )
+        offset = rise / (self.slope - other.slope)
+        return offset, self.squared_error + self.slope * (offset - self.offset)
 
 
 @dataclass(frozen=True)
@@ -359,17 +363,15 @@ class DeviationLimit:
         centre: M, in the values' unit.
         limit: T, in rows times the values' unit.
         threshold: h, in rows per user.
-        parts: The parts of the error, of all users.
+        error_parts: The parts of the error, of all users.
         certificate: The root of f and a lower bound, for every (M, T) at this h, or for every h as well.
-        num_passes: Thresholds and cells that were solved.
     """
 
     centre: float
     limit: float
     threshold: float
-    parts: ErrorParts
+    error_parts: ErrorParts
     certificate: Certificate
-    num_passes: int = 1
 
     @property
     def width(self) -> float:
@@ -378,13 +380,14 @@ class DeviationLimit:
 
 
 def _build_objective(problem: ClampedUsersProblem, threshold: float) -> _Objective:
+    """Build f at one h, of the points that the search works on."""
     points, sum_weights = problem.points, problem.sum_weights(threshold)
     return _Objective(
         np.minimum(threshold, points.sizes),
         points.means,
         points.num_users / sum_weights,
         abs(problem.compute_shift(threshold)),
-        _build_costs(problem, threshold, sum_weights),
+        _build_noise_costs(problem, threshold, sum_weights),
     )
 
 
@@ -404,24 +407,20 @@ def best_limit(problem: ClampedUsersProblem, threshold: float) -> DeviationLimit
     with Problems() as problems:
         problems.between(1.0, MAX_SIZE, threshold=threshold)
     _check_means_differ(problem)
-    best, lower_bound = _build_objective(problem, threshold).find_optimum(_CENTRE_TOLERANCE)
-    return _build_choice(problem, threshold, best, lower_bound)
+    tangent, lower_bound = _build_objective(problem, threshold).find_optimum(_CENTRE_TOLERANCE)
+    centre = tangent.offset + problem.mean
+    error_parts = problem.measure_parts(threshold, centre, tangent.limit)
+    lower_bound = min(math.sqrt(lower_bound), error_parts.error)
+    argument = "every centre and limit at this bound is covered"
+    certificate = Certificate(error_parts.error, lower_bound, argument)
+    return DeviationLimit(centre, tangent.limit, threshold, error_parts, certificate)
 
 
 def _check_means_differ(problem: ClampedUsersProblem) -> None:
+    """Raise InvalidInput if all users have the same mean."""
     means = problem.users.means
     if means.min() == means.max():
         raise refuse("all users have the same mean, so that no limit can be told from another")
-
-
-def _build_choice(
-    problem: ClampedUsersProblem, threshold: float, best: _Tangent, lower_bound: float
-) -> DeviationLimit:
-    centre = best.offset + problem.mean
-    parts = problem.measure_parts(threshold, centre, best.limit)
-    lower_bound = min(math.sqrt(lower_bound), parts.error)
-    certificate = Certificate(parts.error, lower_bound, "every centre and limit at this bound is covered")
-    return DeviationLimit(centre, best.limit, threshold, parts, certificate)
 
 
 def best_joint(
@@ -431,7 +430,7 @@ def best_joint(
 
     Args:
         problem: The question.
-        progress: Called with the share of `MAX_PASSES` that is done; the search ends after these passes.
+        progress: Called with the share of the passes that is done.
         should_stop: Called after every pass; True ends the search with its present gap.
 
     Returns:
@@ -441,54 +440,31 @@ def best_joint(
         InvalidInput: All users have the same mean.
     """
     _check_means_differ(problem)
-    # A heap of cells [h1, h2], each with a lower bound on f in it.
-    cells: list[tuple[float, float, float]] = []
-    solved: dict[float, tuple[_Tangent, float]] = {}
+    tangents_by_threshold: dict[float, _Tangent] = {}
+    lower_bounds: list[float] = []
 
-    def solve(threshold: float) -> None:
+    def solve(threshold: float) -> float:
+        """Return the root of the least f at one h; keep its tangent, and the lower bound on f at that h."""
         objective = _build_objective(problem, threshold)
-        solved[threshold] = objective.find_optimum(_CELL_TOLERANCE)
+        tangents_by_threshold[threshold], lower_bound = objective.find_optimum(_CELL_TOLERANCE)
+        lower_bounds.append(lower_bound)
+        return math.sqrt(tangents_by_threshold[threshold].squared_error)
 
-    def push(h1: float, h2: float) -> None:
+    def bound_cell(h1: float, h2: float) -> float:
+        """Return a lower bound on the root of f at every h from h1 to h2."""
         sum_weights = problem.sum_weights(h2)
         objective = _Objective(
             np.minimum(h1, problem.points.sizes),
             problem.points.means,
             problem.points.num_users / sum_weights,
             problem._least_shift(h1, h2),
-            _build_costs(problem, h1, sum_weights, h1 / problem.sum_weights(h1)),
+            _build_noise_costs(problem, h1, sum_weights, h1 / problem.sum_weights(h1)),
         )
-        start = solved[h1][0].offset
-        heapq.heappush(cells, (objective.find_optimum(_CELL_TOLERANCE, start)[1], h1, h2))
+        return math.sqrt(objective.find_optimum(_CELL_TOLERANCE, tangents_by_threshold[h1].offset)[1])
 
-    smallest, largest = float(problem.sizes[0]), float(problem.sizes[-1])
-    ends = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
-    ends[0], ends[-1] = smallest, largest
-    # Above the largest size the weights are constant.
-    for end in ends.tolist():
-        solve(end)
-    for h1, h2 in pairwise(ends.tolist()):
-        push(h1, h2)
-    passes = ends.size
-    best = min(solved, key=lambda threshold: solved[threshold][0].value)
-    while (
-        cells
-        and cells[0][0] * (1.0 + TOLERANCE) ** 2 < solved[best][0].value
-        and passes < MAX_PASSES
-        and not should_stop()
-    ):
-        _, h1, h2 = heapq.heappop(cells)
-        midpoint = math.sqrt(h1 * h2)
-        if h1 < midpoint < h2:  # Else it is a cell of one number, which is already solved.
-            solve(midpoint)
-            push(midpoint, h2)
-            push(h1, midpoint)
-            passes += 2
-            best = min(best, midpoint, key=lambda threshold: solved[threshold][0].value)
-        progress(min(passes / MAX_PASSES, 1.0))
-    choice = best_limit(problem, best)
-    lower_bound = min(math.sqrt(cells[0][0]) if cells else math.inf, choice.certificate.lower_bound)
-    lower_bound = min([lower_bound, *(math.sqrt(bound) for _, bound in solved.values())])
+    threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    deviation_limit = best_limit(problem, threshold)
+    lower_bound = min(deviation_limit.certificate.lower_bound, math.sqrt(min(lower_bounds)), cells_bound)
+    error = deviation_limit.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"
-    certificate = Certificate(choice.parts.error, min(lower_bound, choice.parts.error), argument)
-    return replace(choice, certificate=certificate, num_passes=passes)
+    return replace(deviation_limit, certificate=Certificate(error, min(lower_bound, error), argument))

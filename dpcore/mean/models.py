@@ -78,12 +78,20 @@ class BoundOptimum:
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Coefficients a, b, d of the numerator on each piece z_(k-1) <= h <= z_k, k = 1 .. K - 1, of shape (K - 1,)."""
+class Numerators:
+    """Coefficients a, b, d of the numerators a + b h + d h^2 of an error, one for each of K - 1 pieces, shape (K - 1,).
 
-    constant: FloatArray
-    linear: FloatArray
-    square: FloatArray
+    Piece k = 1 .. K - 1 holds the bounds from the size s_k to the size s_(k+1).
+
+    Attributes:
+        constant_terms: a.
+        linear_terms: b.
+        square_terms: d.
+    """
+
+    constant_terms: FloatArray
+    linear_terms: FloatArray
+    square_terms: FloatArray
 
 
 @dataclass(frozen=True)
@@ -92,148 +100,156 @@ class BoundCurve:
 
     Attributes:
         histogram: Rows per user.
-        error_after: Function of bounds and of the numbers of sizes at or below them; returns the error, continuous.
-        pieces: Numerators of the error, which give its turning points.
+        compute_error: Function of bounds and of the numbers of sizes at or below them; returns the squared error,
+            continuous.
+        numerators: Numerators of the squared error, which give its turning points.
     """
 
     histogram: ContributionHistogram
-    error_after: Callable[[FloatArray, SizeIndex], FloatArray]
-    pieces: Pieces
+    compute_error: Callable[[FloatArray, SizeIndex], FloatArray]
+    numerators: Numerators
 
     def error(self, bounds: FloatArray) -> FloatArray:
-        """Return the error at any bounds, of their shape."""
-        return self.error_after(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
+        """Return the squared error at any bounds, of their shape."""
+        return self.compute_error(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
 
     @cached_property
     def _turning_points(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
         """Return the indices of pieces with a turning point inside, and those points."""
         sizes = self.histogram.sizes.astype(np.float64)
-        sums = self.histogram.pieces_at_sizes()
-        rows_below, users_above = sums.rows_at_or_below[:-1], sums.users_above[:-1]
-        a, b, d = self.pieces.constant, self.pieces.linear, self.pieces.square
-        slope = 2.0 * d * rows_below - users_above * b
+        rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
+        a, b, d = vars(self.numerators).values()
+        slopes = 2.0 * d * rows_below - users_above * b
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            point = (2.0 * users_above * a - b * rows_below) / slope
-        inside = np.flatnonzero((point > sizes[:-1]) & (point < sizes[1:]))
-        return inside, point[inside]
+            points = (2.0 * users_above * a - b * rows_below) / slopes
+        piece_indices = np.flatnonzero((points > sizes[:-1]) & (points < sizes[1:]))
+        return piece_indices, points[piece_indices]
 
     @cached_property
     def _errors_at_sizes(self) -> FloatArray:
+        """Return the squared error at each distinct size, shape (K,); it is computed block by block."""
         sizes = self.histogram.sizes
         errors = np.empty(sizes.size)
-        for block in self.histogram.blocks:
-            index = slice(block.start + 1, block.stop + 1)
-            errors[block] = self.error_after(sizes[block].astype(np.float64), index)
+        for size_slice in self.histogram.blocks:
+            size_index = slice(size_slice.start + 1, size_slice.stop + 1)
+            errors[size_slice] = self.compute_error(sizes[size_slice].astype(np.float64), size_index)
         return errors
 
     def _candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the candidates and their errors: sizes, and turning points (or the integers around them)."""
+        """Return the candidates and their squared errors: sizes, and turning points or the integers around them."""
         sizes = self.histogram.sizes.astype(np.float64)
-        pieces, point = self._turning_points
+        piece_indices, points = self._turning_points
         if is_integer:
-            pieces, point = np.tile(pieces, 2), np.concatenate((np.floor(point), np.ceil(point)))
+            piece_indices = np.tile(piece_indices, 2)
+            points = np.concatenate((np.floor(points), np.ceil(points)))
             # Stay within the piece: at a size the next piece begins.
-            point = np.clip(point, sizes[pieces], sizes[pieces + 1])
+            points = np.clip(points, sizes[piece_indices], sizes[piece_indices + 1])
         # The error is continuous, so a point on the right end of a piece may count as inside the piece.
-        errors = np.concatenate((self._errors_at_sizes, self.error_after(point, pieces + 1)))
-        return np.concatenate((sizes, point)), errors
+        errors = np.concatenate((self._errors_at_sizes, self.compute_error(points, piece_indices + 1)))
+        return np.concatenate((sizes, points)), errors
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
-        """Return the minimum from the smallest to the largest size; the smallest bound if several are equal."""
-        candidates, values = self._candidates(is_integer)
-        smallest = float(values.min())
-        bound = float(candidates[values == smallest].min())
+        """Return the bound from the smallest to the largest size with the least error; of equal ones, the smallest."""
+        candidates, errors = self._candidates(is_integer)
+        least_error = float(errors.min())
+        bound = float(candidates[errors == least_error].min())
         # The error turns at most once on a piece, so the best integer is among the candidates.
-        lower_bound = smallest if is_integer else self.lower_bound()
-        stop_reason = trivial_stop_reason(self.histogram) or ALL_PIECES
-        certificate = Certificate(smallest, min(lower_bound, smallest), EVERY_PIECE)
-        return BoundOptimum(bound, certificate, stop_reason)
+        lower_bound = least_error if is_integer else self.lower_bound()
+        certificate = Certificate(least_error, min(lower_bound, least_error), EVERY_PIECE)
+        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or ALL_PIECES)
 
     def lower_bound(self) -> float:
-        """Return a lower bound on the error at all bounds, from three values on every piece with a turning point.
+        """Return a lower bound on the squared error at all bounds: three values on each piece with a turning point.
 
         The error is a quadratic in 1 / n_h there, so its values at both ends and in the middle of 1 / n_h determine it.
         This check does not use the numerators that gave the turning points.
         """
-        pieces, _ = self._turning_points
-        lowest = float(self._errors_at_sizes.min())
-        if not pieces.size:
-            return lowest
+        piece_indices, _ = self._turning_points
+        least_error = float(self._errors_at_sizes.min())
+        if not piece_indices.size:
+            return least_error
         sizes = self.histogram.sizes.astype(np.float64)
-        low, high = sizes[pieces], sizes[pieces + 1]
-        sums = self.histogram.pieces_at_sizes()
-        rows_below, users_above = sums.rows_at_or_below[pieces], sums.users_above[pieces]
-        middle_rows = 2.0 / (1.0 / (rows_below + users_above * low) + 1.0 / (rows_below + users_above * high))
-        first_error, last_error = self._errors_at_sizes[pieces], self._errors_at_sizes[pieces + 1]
-        middle_error = self.error_after(
-            np.clip((middle_rows - rows_below) / users_above, low, high), pieces + 1
-        )
-        # The error is first_error + v (slope + v bend), with v linear in 1 / n_h from 0 at the left end to 1 at the
+        left_sizes, right_sizes = sizes[piece_indices], sizes[piece_indices + 1]
+        rows_below, users_above, _ = self.histogram.pieces_after(piece_indices + 1)
+        left_rows, right_rows = (rows_below + users_above * ends for ends in (left_sizes, right_sizes))
+        middle_bounds = (2.0 / (1.0 / left_rows + 1.0 / right_rows) - rows_below) / users_above
+        middle_bounds = np.clip(middle_bounds, left_sizes, right_sizes)
+        left_errors, right_errors = (self._errors_at_sizes[piece_indices + i] for i in (0, 1))
+        middle_errors = self.compute_error(middle_bounds, piece_indices + 1)
+        # The error is left_error + v (slope + v bend), with v linear in 1 / n_h from 0 at the left end to 1 at the
         # right.
-        bend = 2.0 * (first_error + last_error - 2.0 * middle_error)
-        slope = last_error - first_error - bend
+        bends = 2.0 * (left_errors + right_errors - 2.0 * middle_errors)
+        slopes = right_errors - left_errors - bends
         with np.errstate(divide="ignore", invalid="ignore"):
-            vertex = np.clip(np.where(bend > 0.0, -slope / (2.0 * bend), 0.0), 0.0, 1.0)
-        return min(lowest, float((first_error + vertex * (slope + vertex * bend)).min()))
+            vertices = np.clip(np.where(bends > 0.0, -slopes / (2.0 * bends), 0.0), 0.0, 1.0)
+        return min(least_error, float((left_errors + vertices * (slopes + vertices * bends)).min()))
 
-    def intervals_within(self, limit: float, is_integer: bool) -> tuple[tuple[float, float], ...]:
-        """Return all intervals of bounds on which the error is at most ``limit``, ascending.
+    def intervals_within(self, max_error: float, is_integer: bool) -> tuple[tuple[float, float], ...]:
+        """Return all intervals of bounds on which the squared error is at most ``max_error``, ascending.
 
         Args:
-            limit: At least the best value.
+            max_error: Squared error, at least the least one.
             is_integer: True if only integers are allowed; these begin at 1, as a cap may be below the smallest size.
 
         Returns:
             (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
         """
-        points = self._breakpoints(is_integer)
-        is_fine = self.error(points) <= limit
-        change = np.flatnonzero(np.diff(is_fine))
-        is_stop = is_fine[change]
-        edges = self._edges(points[change], points[change + 1], is_stop, limit, is_integer)
-        begins = np.concatenate((points[:1][is_fine[:1]], edges[~is_stop]))
-        stops = np.concatenate((edges[is_stop], points[-1:][is_fine[-1:]]))
+        breakpoints = self._breakpoints(is_integer)
+        is_within = self.error(breakpoints) <= max_error
+        change_indices = np.flatnonzero(np.diff(is_within))
+        is_stop = is_within[change_indices]
+        left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
+        edges = self._edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
+        begins = np.concatenate((breakpoints[:1][is_within[:1]], edges[~is_stop]))
+        stops = np.concatenate((edges[is_stop], breakpoints[-1:][is_within[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
         is_apart = begins[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
         begins, stops = begins[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
         return tuple(zip(begins.tolist(), stops.tolist(), strict=True))
 
     def _breakpoints(self, is_integer: bool) -> FloatArray:
-        """Return sorted bounds between neighbours of which the error is monotone."""
-        _, point = self._turning_points
+        """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
+        _, points = self._turning_points
         if is_integer:
-            point = np.concatenate((np.floor(point), np.ceil(point), [1.0]))
+            points = np.concatenate((np.floor(points), np.ceil(points), [1.0]))
         # Two sorted runs: a stable sort merges them.
-        return np.sort(
-            np.concatenate((self.histogram.sizes.astype(np.float64), np.sort(point))), kind="stable"
-        )
+        return np.sort(np.concatenate((self.histogram.sizes, np.sort(points))), kind="stable")
 
     def _edges(
         self,
-        low: FloatArray,
-        high: FloatArray,
-        is_low_fine: npt.NDArray[np.bool_],
-        limit: float,
+        left_bounds: FloatArray,
+        right_bounds: FloatArray,
+        is_left_within: npt.NDArray[np.bool_],
+        max_error: float,
         is_integer: bool,
     ) -> FloatArray:
-        """Return the last bound within the limit between each pair of a bound within it and a bound beyond it."""
-        inside, outside = np.where(is_low_fine, low, high), np.where(is_low_fine, high, low)
-        shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
-        rows = np.arange(inside.size)
+        """Return, for each pair of a bound within the limit and one beyond it, the last bound within it between them.
+
+        Args:
+            left_bounds: The smaller bound of each pair, shape (pairs,).
+            right_bounds: The larger one.
+            is_left_within: True where the squared error at the smaller bound is at most ``max_error``.
+            max_error: The limit on the squared error.
+            is_integer: True if only integers are allowed.
+        """
+        inner_bounds = np.where(is_left_within, left_bounds, right_bounds)
+        outer_bounds = np.where(is_left_within, right_bounds, left_bounds)
+        probe_shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
+        pair_indices = np.arange(inner_bounds.size)
         for _ in range(MAX_STEPS):
-            probes = inside[:, None] + (outside - inside)[:, None] * shares
+            probes = inner_bounds[:, None] + (outer_bounds - inner_bounds)[:, None] * probe_shares
             if is_integer:
                 probes = np.floor(probes)
-            is_fine = self.error(probes.ravel()).reshape(probes.shape) <= limit
+            is_within = self.error(probes.ravel()).reshape(probes.shape) <= max_error
             # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
             # next.
-            path = np.column_stack((inside, probes, outside))
-            last_fine = np.where(is_fine.all(axis=1), PROBES, np.argmin(is_fine, axis=1))
-            nearer, further = path[rows, last_fine], path[rows, last_fine + 1]
-            if np.array_equal(nearer, inside) and np.array_equal(further, outside):
+            ordered_bounds = np.column_stack((inner_bounds, probes, outer_bounds))
+            last_within = np.where(is_within.all(axis=1), PROBES, np.argmin(is_within, axis=1))
+            new_inner, new_outer = (ordered_bounds[pair_indices, last_within + i] for i in (0, 1))
+            if np.array_equal(new_inner, inner_bounds) and np.array_equal(new_outer, outer_bounds):
                 break
-            inside, outside = nearer, further
-        return inside
+            inner_bounds, outer_bounds = new_inner, new_outer
+        return inner_bounds
 
 
 def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
@@ -242,6 +258,11 @@ def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) ->
         if low <= bound <= high:
             return low, high
     return bound, bound
+
+
+def prefix_sums(terms: FloatArray) -> FloatArray:
+    """Return the sums of the first 0, 1 .. n of n terms, shape (n + 1,)."""
+    return np.concatenate(([0.0], np.cumsum(terms)))
 
 
 ALL_PIECES = "Exact: the best of every piece between two sizes."
@@ -277,76 +298,87 @@ class CountsOnly(CountsModel):
     """The model of exchangeable users for the mean of this table."""
 
     @cached_property
-    def _effective(self) -> FloatArray:
+    def _effective_sizes(self) -> FloatArray:
+        """Return the effective size x of each distinct size, shape (K,)."""
         s = self.histogram.sizes.astype(np.float64)
         return np.asarray(s / (1.0 + (s - 1.0) * self.user_share))
 
     @cached_property
-    def _sums(self) -> _BelowAboveSums:
-        return _BelowAboveSums.from_histogram(self.histogram, self._effective)
+    def _user_sums(self) -> _UserSums:
+        """Return the sums over users below and above, for 0 .. K sizes at or below a bound."""
+        return _UserSums.from_histogram(self.histogram, self._effective_sizes)
 
-    def _sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> _BelowAboveSums:
+    def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> _UserSums:
         """Return the sums below and above bounds; ``size_index`` is the number of sizes at or below each, if known."""
         index = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
-        return self._sums.take(index)
+        return self._user_sums.take(index)
 
-    def _weight_coefficients(self, h: FloatArray, sums: _BelowAboveSums) -> tuple[FloatArray, FloatArray]:
+    def _weight_coefficients(self, h: FloatArray, user_sums: _UserSums) -> tuple[FloatArray, FloatArray]:
         """Return nu and t of the weights u_l = min(t, p_l + nu x_l) that are constant from h rows on.
 
         All weights sum to 1, which gives nu as a quotient of positive terms, so that nothing cancels: the rows that a
         cap at h would cut, over n and sum_l min(x_l, x(h)).
         """
         rho, n = self.user_share, float(self.histogram.num_rows)
-        worth = h / (1.0 + (h - 1.0) * rho)
-        nu = sums.excess(h) / n / (sums.worth_below + sums.users * worth)
-        return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * worth)
+        effective_size = h / (1.0 + (h - 1.0) * rho)
+        nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
+        return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
     def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
-        sums, n, rho = self._sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
-        nu, t = self._weight_coefficients(h, sums)
-        # Sums of 1 / x, s / x and s^2 / x over the users above, with 1 / x = rho + (1 - rho) / s.
-        inverse = (1.0 - rho) * sums.inverse + rho * sums.users
-        rows = (1.0 - rho) * sums.users + rho * sums.rows
-        squares = (1.0 - rho) * sums.rows + rho * sums.squares
+        user_sums, n, rho = self._user_sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
+        nu, t = self._weight_coefficients(h, user_sums)
+
+        inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
+        square_sum = (1.0 - rho) * user_sums.rows_above + rho * user_sums.squares_above
         # The sum over the users above of (t - p)^2 / x, as three terms; rounding can make it negative if t is near
         # every p.
-        terms_above = np.maximum(t * (t * inverse - 2.0 * rows / n) + squares / n**2, 0.0)
-        sampling = self.value_variance * (nu * (nu * sums.worth_below) + terms_above)
-        return MeanError(np.asarray(sampling), self.unit_noise * t**2)
+        terms_above = np.maximum(t * (t * inverse_sum - 2.0 * share_sum) + square_sum / n**2, 0.0)
+        sampling_variances = self.value_variance * (nu * (nu * user_sums.effective_below) + terms_above)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise * t**2)
+
+    def _sum_inverse_sizes(self, user_sums: _UserSums) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of 1 / x and of p / x over the users above, with 1 / x = rho + (1 - rho) / s."""
+        rho, users_above = self.user_share, user_sums.users_above
+        share_sum = ((1.0 - rho) * users_above + rho * user_sums.rows_above) / float(self.histogram.num_rows)
+        return (1.0 - rho) * user_sums.inverse_above + rho * users_above, share_sum
 
     def _weight_coefficients_at(self, threshold: float) -> tuple[float, float]:
+        """Return nu and t of `_weight_coefficients` at one threshold."""
         h = np.asarray(float(threshold))
-        nu, t = self._weight_coefficients(h, self._sums_at(h))
+        nu, t = self._weight_coefficients(h, self._user_sums_at(h))
         return float(nu), float(t)
 
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
-        sums, n, rho = self._sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
-        cut = sums.excess(h) / n  # 1 - n_h / n
-        kept_rows = sums.rows_below + h * sums.users
-        weight = h / kept_rows
-        terms_above = weight * (weight * sums.users - 2.0 * sums.rows / n) + sums.squares / n**2
-        uneven = sums.squares_below * (cut / kept_rows) ** 2 + np.maximum(terms_above, 0.0)
-        sampling = self.value_variance * (rho * uneven + (1.0 - rho) * cut / kept_rows)
-        return MeanError(np.asarray(sampling), self.unit_noise * weight**2)
+        user_sums, n, rho = self._user_sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
+        cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
+        kept_rows = user_sums.rows_below + h * user_sums.users_above
+        t = h / kept_rows
+        # The sums of (k / n_h - p)^2 over the users above, and over those below.
+        terms_above = t * (t * user_sums.users_above - 2.0 * user_sums.rows_above / n)
+        square_sum = np.maximum(terms_above + user_sums.squares_above / n**2, 0.0)
+        square_sum += user_sums.squares_below * (cut_shares / kept_rows) ** 2
+        sampling_variances = self.value_variance * (rho * square_sum + (1.0 - rho) * cut_shares / kept_rows)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise * t**2)
 
     @cached_property
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
-        sums, rho, n = self._sums.between_sizes, self.user_share, float(self.histogram.num_rows)
-        rows_below, variance = sums.rows_below, self.value_variance
+        user_sums, rho, n = self._user_sums.between_sizes, self.user_share, float(self.histogram.num_rows)
+        rows_below, variance = user_sums.rows_below, self.value_variance
         # The formula of the module and the noise, times n_h^2, without the constant sigma^2 (rho sum p^2 - (1 - rho) /
         # n).
-        crossed = sums.rows * rows_below + sums.squares_below * sums.users
-        pieces = Pieces(
-            variance * (rho * sums.squares_below * (1.0 - 2.0 * rows_below / n) + (1.0 - rho) * rows_below),
-            variance * ((1.0 - rho) * sums.users - 2.0 * rho * crossed / n),
-            self.unit_noise + variance * rho * sums.users * (1.0 - 2.0 * sums.rows / n),
+        users_above, squares_below = user_sums.users_above, user_sums.squares_below
+        cross_terms = user_sums.rows_above * rows_below + squares_below * users_above
+        numerators = Numerators(
+            variance * (rho * squares_below * (1.0 - 2.0 * rows_below / n) + (1.0 - rho) * rows_below),
+            variance * ((1.0 - rho) * users_above - 2.0 * rho * cross_terms / n),
+            self.unit_noise + variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
         )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, pieces)
+        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
     def best_cap(self) -> BoundOptimum:
         """Return the best cap."""
@@ -358,22 +390,22 @@ class CountsOnly(CountsModel):
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
-        bound = self._solve_threshold()
-        value = self._exact_error(bound)
+        threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
+        lower_bound = self.unit_noise * max(self.lower_bound(threshold), self.lower_bound(max_size))
+        argument = "a dual bound computed from the same data"
+        certificate = Certificate(self._exact_error(threshold), lower_bound, argument)
         stop_reason = trivial_stop_reason(self.histogram) or "Exact: the root of the optimality condition."
-        lower = self.unit_noise * max(self.lower_bound(h) for h in (bound, float(self.histogram.max_size)))
-        return BoundOptimum(
-            bound, Certificate(value, lower, "a dual bound computed from the same data"), stop_reason
-        )
+        return BoundOptimum(threshold, certificate, stop_reason)
 
     def _exact_error(self, h: float) -> float:
         """Return the squared error of the weights, summed over sizes; prefix sums lose digits where u is near p."""
         nu, t = self._weight_coefficients_at(h)
-        squared_errors = 0.0
-        for block in self.histogram.blocks:
-            x, p = self._effective[block], self.histogram.sizes[block] / self.histogram.num_rows
-            squared_errors += float((np.minimum(t - p, nu * x) ** 2 / x * self.histogram.users[block]).sum())
-        return self.value_variance * squared_errors + self.unit_noise * t**2
+        scaled_error = 0.0
+        for size_slice in self.histogram.blocks:
+            x, users = self._effective_sizes[size_slice], self.histogram.users[size_slice]
+            p = self.histogram.sizes[size_slice] / self.histogram.num_rows
+            scaled_error += float((np.minimum(t - p, nu * x) ** 2 / x * users).sum())
+        return self.value_variance * scaled_error + self.unit_noise * t**2
 
     def _solve_threshold(self) -> float:
         """Return h at which t = A sum_l (nu - (t - p_l) / x_l)_+, the optimality condition; its sides cross once.
@@ -382,23 +414,29 @@ class CountsOnly(CountsModel):
         """
         sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise
         is_reached = np.empty(sizes.size, dtype=bool)
-        for block in self.histogram.blocks:
-            sums_above = self._sums.take(slice(block.start + 1, block.stop + 1))
-            nu, t = self._weight_coefficients(sizes[block], sums_above)
-            is_reached[block] = t >= a * self._total_pull(sums_above, nu, t)
+        for size_slice in self.histogram.blocks:
+            user_sums = self._user_sums.take(slice(size_slice.start + 1, size_slice.stop + 1))
+            nu, t = self._weight_coefficients(sizes[size_slice], user_sums)
+            inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
+            is_reached[size_slice] = t >= a * (nu * user_sums.users_above - t * inverse_sum + share_sum)
         # Step 1. Invariant: `is_reached` is False before size k and True from it on, so the optimum lies in (k - 1, k].
         is_reached[-1] = True  # No user lies above the largest size.
         k = int(np.argmax(is_reached))
         if k == 0:
             return float(sizes[0])
-        sums, n, rho = self._sums.take(np.asarray(k)), float(self.histogram.num_rows), self.user_share
-        users, rows = float(sums.users), float(sums.rows)
-        inverse = (1.0 - rho) * float(sums.inverse) + rho * users
-        leaning = ((1.0 - rho) * users + rho * rows) / n
-        worth, share_above = float(sums.worth_below), rows / n  # 1 - sum of p below
-        # Step 2. As weights sum to 1, nu = (share_above - users t) / worth; the condition is then linear in t.
-        t_best = a * (users * share_above / worth + leaning) / (1.0 + a * (inverse + users**2 / worth))
-        nu_best = max((share_above - users * t_best) / worth, 0.0)
+        user_sums, n, rho = (
+            self._user_sums.take(np.asarray(k)),
+            float(self.histogram.num_rows),
+            self.user_share,
+        )
+        inverse_total, share_total = (float(total) for total in self._sum_inverse_sizes(user_sums))
+        users_above, share_above = float(user_sums.users_above), float(user_sums.rows_above) / n
+        effective_below = float(user_sums.effective_below)
+        # Step 2. As weights sum to 1, nu = (share_above - users_above t) / effective_below; the condition is then
+        # linear in t.
+        t_best = a * (users_above * share_above / effective_below + share_total)
+        t_best /= 1.0 + a * (inverse_total + users_above**2 / effective_below)
+        nu_best = max((share_above - users_above * t_best) / effective_below, 0.0)
         # Step 3. Solve h / n + nu h / (1 + (h - 1) rho) = t by bisection: the roots of the quadratic would cancel.
         # Invariant: the left side is below t at `low` and at least t at `high`.
         low, high = float(sizes[k - 1]), float(sizes[k])
@@ -410,13 +448,6 @@ class CountsOnly(CountsModel):
                 high = h
         return (low + high) / 2.0
 
-    def _total_pull(self, sums_above: _BelowAboveSums, nu: FloatArray, t: FloatArray) -> FloatArray:
-        """Return the sum over the users above of nu - (t - p) / x."""
-        rho, n = self.user_share, float(self.histogram.num_rows)
-        inverse = (1.0 - rho) * sums_above.inverse + rho * sums_above.users
-        leaning = ((1.0 - rho) * sums_above.users + rho * sums_above.rows) / n
-        return np.asarray(nu * sums_above.users - t * inverse + leaning)
-
     def lower_bound(self, h: float) -> float:
         """Return a lower bound on the error of all weights, in units of the noise's variance; tight at the optimum.
 
@@ -427,69 +458,76 @@ class CountsOnly(CountsModel):
         """
         a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
         nu, t = self._weight_coefficients_at(h)
-        total = leaning = cost = 0.0
-        for block in self.histogram.blocks:
-            x, users = self._effective[block], self.histogram.users[block].astype(np.float64)
-            p = self.histogram.sizes[block] / n
+        multiplier_sum = multiplier_share_sum = residual_cost = 0.0
+        for size_slice in self.histogram.blocks:
+            x, users = self._effective_sizes[size_slice], self.histogram.users[size_slice].astype(np.float64)
+            p = self.histogram.sizes[size_slice] / n
             pulls = np.maximum(nu - (t - p) / x, 0.0)
             residuals = nu - pulls  # (mu - lambda) / (2 A)
             # Not a product of matrices: for so few terms its threads cost more than they save.
-            total += 2.0 * a * float((users * pulls).sum())
-            leaning += 2.0 * a * float((users * pulls * p).sum())
-            cost += a * float((users * residuals**2 * x).sum())
+            multiplier_sum += 2.0 * a * float((users * pulls).sum())
+            multiplier_share_sum += 2.0 * a * float((users * pulls * p).sum())
+            residual_cost += a * float((users * residuals**2 * x).sum())
         if h <= float(self.histogram.min_size):
-            missing = max(2.0 * t - total, 0.0)
-            total += missing
-            leaning += missing / float(self.histogram.num_users)  # The sum of p is 1.
-        return leaning - total**2 / 4.0 - cost
+            missing_multiplier = max(2.0 * t - multiplier_sum, 0.0)
+            multiplier_sum += missing_multiplier
+            multiplier_share_sum += missing_multiplier / float(self.histogram.num_users)  # The sum of p is 1.
+        return multiplier_share_sum - multiplier_sum**2 / 4.0 - residual_cost
 
 
 @dataclass(frozen=True)
-class _BelowAboveSums:
-    """Sums over users below and above a bound; entry k of each array is for k sizes at or below the bound."""
+class _UserSums:
+    """Sums over users at or below a bound, and above it; entry k of each array is for k sizes at or below the bound.
+
+    Attributes:
+        rows_below: Sum of s over the users at or below.
+        squares_below: Sum of s^2 over them.
+        effective_below: Sum of x, the effective sizes, over them.
+        users_above: Number of users above.
+        rows_above: Sum of s over the users above.
+        squares_above: Sum of s^2 over them.
+        inverse_above: Sum of 1 / s over them.
+        next_sizes: The smallest size above, 0 after the last one.
+        excess_at_next: Rows that a cap at the next size cuts.
+    """
 
     rows_below: FloatArray
     squares_below: FloatArray
-    worth_below: FloatArray
-    users: FloatArray
-    rows: FloatArray
-    squares: FloatArray
-    inverse: FloatArray
-    next_size: FloatArray
-    excess_from: FloatArray
+    effective_below: FloatArray
+    users_above: FloatArray
+    rows_above: FloatArray
+    squares_above: FloatArray
+    inverse_above: FloatArray
+    next_sizes: FloatArray
+    excess_at_next: FloatArray
 
     @classmethod
-    def from_histogram(cls, histogram: ContributionHistogram, worth: FloatArray) -> _BelowAboveSums:
-        s, c = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
-
-        def prefix_sums(terms: FloatArray) -> FloatArray:
-            return np.concatenate(([0.0], np.cumsum(terms)))
-
-        rows = s * c
-        squares = s * rows
-        squares_below, worth_below = prefix_sums(squares), prefix_sums(worth * c)
-        pieces = histogram.pieces_after(slice(None))  # The histogram keeps these three sums.
+    def from_histogram(cls, histogram: ContributionHistogram, effective_sizes: FloatArray) -> _UserSums:
+        """Sum over the users of a histogram; ``effective_sizes`` has x of each distinct size, shape (K,)."""
+        s, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        # The histogram keeps these three sums.
+        rows_below, users_above, inverse_above = histogram.pieces_after(slice(None))
         return cls(
-            pieces.rows_at_or_below,
-            squares_below,
-            worth_below,
-            pieces.users_above,
-            suffix_sums(rows),
-            suffix_sums(squares),
-            pieces.inverse_above,
+            rows_below,
+            prefix_sums(s * s * users),
+            prefix_sums(effective_sizes * users),
+            users_above,
+            suffix_sums(s * users),
+            suffix_sums(s * s * users),
+            inverse_above,
             np.append(s, 0.0),  # After the last size there are no users above, so the value has no effect.
-            excess_sums(s, pieces.users_above),
+            excess_sums(s, users_above),
         )
 
     def excess(self, h: FloatArray) -> FloatArray:
         """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.excess`."""
-        return np.asarray((self.next_size - h) * self.users + self.excess_from)
+        return np.asarray((self.next_sizes - h) * self.users_above + self.excess_at_next)
 
-    def take(self, k: SizeIndex) -> _BelowAboveSums:
+    def take(self, k: SizeIndex) -> _UserSums:
         """Return the sums for the given numbers of sizes at or below."""
-        return _BelowAboveSums(*(sums[k] for sums in vars(self).values()))
+        return _UserSums(*(sums_by_index[k] for sums_by_index in vars(self).values()))
 
     @property
-    def between_sizes(self) -> _BelowAboveSums:
+    def between_sizes(self) -> _UserSums:
         """Return the sums for every piece between two neighbouring sizes."""
         return self.take(slice(1, -1))

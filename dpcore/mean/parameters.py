@@ -156,12 +156,12 @@ class MeanParameters(Parameters):
 
     def _check_variance(self, problems: Problems, variance: float) -> None:
         if problems.non_negative(**{"σ²": variance}):
-            largest = self.largest_variance
-            if variance > largest * (1.0 + 1e-12):
-                low, high = wording.entered(self.lower), wording.entered(self.upper)
+            max_variance = self.largest_variance
+            if variance > max_variance * (1.0 + 1e-12):
+                lower_text, upper_text = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
-                    f"values between {low} and {high} cannot vary by more than (upper − lower)²/4 = "
-                    f"{wording.entered(largest)}; got {wording.entered(variance)}"
+                    f"values between {lower_text} and {upper_text} cannot vary by more than (upper − lower)²/4 = "
+                    f"{wording.entered(max_variance)}; got {wording.entered(variance)}"
                 )
 
     @cached_property
@@ -179,8 +179,8 @@ class MeanParameters(Parameters):
 
         Args:
             histogram: Rows per user.
-            summary: Summary of the clamped values, for what is to be read off them; if it is missing, the worst case
-                and the assumed share stand in.
+            summary: Summary of the clamped values, for what is to be read off them; if it is None, the worst case and
+                the assumed share stand in.
 
         Returns:
             A `dpcore.mean.private_counts.PrivateCountsProblem` if counts are private.
@@ -189,11 +189,11 @@ class MeanParameters(Parameters):
         if self.variance_source is VarianceSource.ENTERED and self.value_variance is not None:
             variance = self.value_variance
         elif self.variance_source is VarianceSource.FROM_VALUES and summary is not None:
-            variance = min(summary.clamped.variance, variance)
-            expected_mean = min(max(summary.clamped.mean - self.lower, 0.0), self.value_bound)
-        table = summary.table if summary is not None and self.reads_table(summary) else None
-        user_share = self._choose_share(summary) if table is None else 0.0
-        settings: dict[str, Any] = {"target": self.target, "table": table, "user_share": user_share}
+            variance = min(summary.clamped_values.variance, variance)
+            expected_mean = min(max(summary.clamped_values.mean - self.lower, 0.0), self.value_bound)
+        table_values = summary.table_values if summary is not None and self.reads_table(summary) else None
+        settings: dict[str, Any] = {"target": self.target, "table_values": table_values}
+        settings["user_share"] = self._choose_share(summary) if table_values is None else 0.0
         settings |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
         if self.counts is Counts.PUBLIC:
             return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **settings)
@@ -208,7 +208,10 @@ class MeanParameters(Parameters):
         return self.variance_source is VarianceSource.FROM_VALUES or self.likeness is Likeness.FROM_VALUES
 
     def reads_table(self, summary: ValueSummary | None) -> bool:
-        """Return True if the error is that on the values themselves, so that nothing is assumed of users."""
+        """Return True if the error is that on the values themselves, so that nothing is assumed of users.
+
+        False if there are no values (None), or if their mean is so large that the error would not be finite.
+        """
         is_read = self.target is Target.TABLE and self.variance_source is VarianceSource.FROM_VALUES
         return is_read and summary is not None and summary.has_finite_error
 
@@ -216,9 +219,8 @@ class MeanParameters(Parameters):
         """Return rho: 0, the estimate from the values, or, if that is not wanted or undefined, the entered share."""
         if self.likeness is Likeness.INDEPENDENT:
             return 0.0
-        if self.likeness is Likeness.ENTERED or summary is None or math.isnan(summary.share.estimate):
-            return self.user_share
-        return summary.share.clipped_estimate
+        share = None if summary is None or self.likeness is Likeness.ENTERED else summary.user_share
+        return self.user_share if share is None or math.isnan(share.estimate) else share.clipped_estimate
 
 
 # --- What the answer assumes then; sentences without their full stop --------------------------------------------------
@@ -250,34 +252,36 @@ DEVIATIONS_RELEASED = (
 
 
 def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, ...]:
-    """Return the sentences of the setting, with those on users and on the noise that the problem has."""
+    """Return the assumptions of the problem's answer, sentences without their full stop.
+
+    They are those of public or of private counts. The sentences on users and on the noise are the problem's own, and so
+    is that on clamping if users are clamped. At last comes what the program does with rows, if that is special.
+    """
     is_private = isinstance(problem, PrivateCountsProblem)
-    setting = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
-    noise = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
-    own_sentences = {INDEPENDENT: assumed_of_users(problem), noise: (problem.noise_sentence,)}
+    setting_sentences = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
+    noise_sentence = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
+    own_sentences = {INDEPENDENT: assumed_of_users(problem), noise_sentence: (problem.noise_sentence,)}
     if clamp is Clamp.USERS:
-        released, norm = DEVIATIONS_RELEASED[not is_private], "L1" if problem.delta is None else "L2"
+        scale_text, norm_name = problem.write_scale(1.0, "B × h"), "L1" if problem.delta is None else "L2"
         noise_text = (
-            f"{released}, with {problem.noise.kind.value} noise of {problem.write_scale(1.0, 'B × h')}"
+            f"{DEVIATIONS_RELEASED[not is_private]}, with {problem.noise.kind.value} noise of {scale_text}, as a user "
+            f"changes them by at most 2 T = B × h in {norm_name}"
         )
-        own_sentences |= {
-            noise: (f"{noise_text}, as a user changes them by at most 2 T = B × h in {norm}",),
-            public_counts.CLAMPED: (USERS_CLAMPED,),
-        }
-        if problem.table is not None:
+        own_sentences |= {noise_sentence: (noise_text,), public_counts.CLAMPED: (USERS_CLAMPED,)}
+        if problem.table_values is not None:
             own_sentences[INDEPENDENT] = TABLE_READ[:1]
-    sentences = [own for sentence in setting for own in own_sentences.get(sentence, (sentence,))]
-    return (*sentences, *(sentence for program, sentence in KEPT_ROWS.items() if program is problem.program))
+    sentences = [text for sentence in setting_sentences for text in own_sentences.get(sentence, (sentence,))]
+    return (*sentences, *(text for program, text in KEPT_ROWS.items() if program is problem.program))
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
     """Return the assumptions of the error about users and their rows, and the mean that it is about."""
-    if problem.table is not None:
+    if problem.table_values is not None:
         return TABLE_READ
-    likeness = INDEPENDENT
+    likeness_text = INDEPENDENT
     if problem.user_share:
-        share = wording.number(problem.user_share, 2)
-        likeness = f"A share of {share} of a row's variance lies between users"
+        share_text = wording.number(problem.user_share, 2)
+        likeness_text = f"A share of {share_text} of a row's variance lies between users"
     if problem.target is Target.TABLE:
-        return (*EXCHANGEABLE, likeness)
-    return (likeness, POPULATION) if problem.user_share else (likeness,)
+        return (*EXCHANGEABLE, likeness_text)
+    return (likeness_text, POPULATION) if problem.user_share else (likeness_text,)

@@ -94,15 +94,9 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         with Problems() as problems:
             is_release = problems.of_kind(Release, release=self.release)
             with problems.collecting():
-                noise: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
-                public_counts.MeanProblem(
-                    self.histogram,
-                    self.epsilon,
-                    self.value_bound,
-                    self.value_variance,
-                    program=self.program,
-                    **noise,
-                )
+                arguments = self.histogram, self.epsilon, self.value_bound, self.value_variance
+                noise_settings: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
+                public_counts.MeanProblem(*arguments, program=self.program, **noise_settings)
             if self.value_mean is not None:
                 # If the value bound itself was refused, any mean is accepted here.
                 max_mean = self.value_bound if len(problems.entries) == (not is_release) else math.inf
@@ -153,6 +147,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
     @property
     def _unit_noise(self) -> float:
+        """Return the variance that privacy adds if one user holds all the weight, by the delta method."""
         return super()._unit_noise * self.privacy_factor
 
     @property
@@ -162,32 +157,33 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
     @property
     def noise_sentence(self) -> str:
-        """Return the assumption about the released sums and their noise, without its full stop."""
-        name, is_laplace = self.noise.kind.value, self.noise.kind is NoiseKind.LAPLACE
+        """Return the assumption about the two released sums, their noise and the budget, without its full stop."""
+        noise_name = f"{self.noise.kind.value} noise"
         if self.release is Release.PAIR:
-            norm, budget = ("L1", "ε") if is_laplace else ("L2", "the budget")
-            scale_text = self.write_scale(1.0, "B × h")
+            is_laplace = self.noise.kind is NoiseKind.LAPLACE
+            norm_name, budget_text = ("L1", "ε") if is_laplace else ("L2", "the budget")
             return (
-                f"Released are Σ w (y − L) and Σ w (U − y), each with {name} noise of {scale_text}; together they "
-                f"change by at most B × h in {norm}, so {budget} is not split"
+                f"Released are Σ w (y − L) and Σ w (U − y), each with {noise_name} of {self.write_scale(1.0, 'B × h')};"
+                f" together they change by at most B × h in {norm_name}, so {budget_text} is not split"
             )
-        scale = math.sqrt(self._split_variance)
-        hidden = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
+        scale_share = math.sqrt(self._split_variance)
+        hidden_text = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
         return (
-            f"Released are Σ w (y − (L + U)/2) with {name} noise of {self.write_scale(scale / 2.0, 'B × h')}, and Σ w "
-            f"with {self.write_scale(scale, 'h')}: {self.program.value} splits the budget between them{hidden}"
+            f"Released are Σ w (y − (L + U)/2) with {noise_name} of {self.write_scale(scale_share / 2.0, 'B × h')}, and"
+            f" Σ w with {self.write_scale(scale_share, 'h')}: {self.program.value} splits the budget between them"
+            f"{hidden_text}"
         )
 
-    def noise_share(self, bound: float, smooth: bool = False) -> float:
+    def noise_share(self, bound: float, is_smooth: bool = False) -> float:
         """Return the standard deviation of the noise on the sum of weights, divided by that sum, at bound h.
 
         PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h) with Laplace noise; with a split sqrt(2) times that.
-        Under ``smooth`` weights the largest weight stands in the place of h / n_h.
+        If ``is_smooth``, the bound is the threshold of smooth weights, and the largest weight stands for h / n_h.
         """
-        error = public_counts.smooth_error if smooth else public_counts.capped_error
-        largest = math.sqrt(float(error(self, bound).privacy_variance) / self._unit_noise)
+        compute_error = public_counts.smooth_error if is_smooth else public_counts.capped_error
+        largest_weight = math.sqrt(float(compute_error(self, bound).privacy_variance) / self._unit_noise)
         num_noises = 2.0 if self.release is Release.PAIR else self._split_variance
-        return largest * math.sqrt(num_noises * super().relative_noise)
+        return largest_weight * math.sqrt(num_noises * super().relative_noise)
 
     def is_near_end(self, noise_variance: float) -> bool:
         """Return True if the mean, where it is known, lies within `NEAR_END` deviations of an end of its range."""
@@ -196,10 +192,10 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
 
 def error_parts(
-    choice: public_counts.CapChoice | public_counts.SmoothChoice, noise: NoiseKind = NoiseKind.LAPLACE
+    choice: public_counts.CapChoice | public_counts.SmoothChoice, noise_kind: NoiseKind = NoiseKind.LAPLACE
 ) -> dict[str, Any]:
-    """Return the error of a choice with its parts and its proof, as every file of choices holds it."""
-    scale_name = "laplace_scale" if noise is NoiseKind.LAPLACE else "gaussian_deviation"
+    """Return the entries of a choice file for one choice: its error, the parts of the error, and its certificate."""
+    scale_name = "laplace_scale" if noise_kind is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
         "standard_error": choice.standard_error,
         "variance": choice.variance,
@@ -207,6 +203,6 @@ def error_parts(
         "privacy_variance": choice.privacy_variance,
         **({"shift": choice.shift} if choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
-        scale_name: math.sqrt(choice.privacy_variance / noise.unit_variance),
+        scale_name: math.sqrt(choice.privacy_variance / noise_kind.unit_variance),
         **certificate_fields(choice.certificate),
     }

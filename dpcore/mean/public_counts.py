@@ -37,8 +37,9 @@ from dpcore.mean.models import (
     CountsModel,
     CountsOnly,
     MeanError,
-    Pieces,
+    Numerators,
     interval_around,
+    prefix_sums,
     trivial_stop_reason,
 )
 from dpcore.mean.table_values import KnownValues, TableValues
@@ -63,63 +64,67 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class Growth:
-    """The weight of a user with s rows up to a bound: w(s) = s (extra_rows + extra_users / (1 + (s - 1) rho)).
+    """The weight of a user with s rows up to a bound: w(s) = s (row_factor + effective_factor / (1 + (s - 1) rho)).
 
-    A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or without ``extra_users``, that is
-    min(s, h) up to a factor, the smooth weights of Epasto et al. 2020.
+    A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or if ``effective_factor`` is 0,
+    that is min(s, h) up to a factor, the smooth weights of Epasto et al. 2020.
 
     Attributes:
-        extra_rows: Weight per row, 1 or 0.
-        extra_users: Weight per effective row (the effective size of a user).
+        row_factor: Weight for each row, 1 or 0.
+        effective_factor: Weight for each unit of the user's effective size.
         user_share: rho in [0, 1].
     """
 
-    extra_rows: float = 1.0
-    extra_users: float = 0.0
+    row_factor: float = 1.0
+    effective_factor: float = 0.0
     user_share: float = 0.0
 
-    def user_weights(self, rows: npt.ArrayLike) -> FloatArray:
+    def user_weights(self, sizes: npt.ArrayLike) -> FloatArray:
         """Return w(s) at numbers of rows above 0, of their shape; w is increasing."""
-        s = np.asarray(rows, dtype=np.float64)
-        return np.asarray(s * (self.extra_rows + self.extra_users / (1.0 + (s - 1.0) * self.user_share)))
+        s = np.asarray(sizes, dtype=np.float64)
+        effective_weight = self.effective_factor / (1.0 + (s - 1.0) * self.user_share)
+        return np.asarray(s * (self.row_factor + effective_weight))
 
-    def scaled_weights(self, threshold: float, rows: npt.ArrayLike) -> FloatArray:
+    def scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
         """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
         if self.is_plain:
-            return np.asarray(np.minimum(threshold, rows))
-        return np.asarray(np.minimum(threshold, self.user_weights(rows) * self._scale(threshold)))
+            return np.asarray(np.minimum(threshold, sizes))
+        return np.asarray(np.minimum(threshold, self.user_weights(sizes) * self._scale(threshold)))
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return ``extra_rows`` and ``extra_users`` multiplied by the factor of `scaled_weights`."""
+        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `scaled_weights`."""
         scale = 1.0 if self.is_plain else self._scale(threshold)
-        return self.extra_rows * scale, self.extra_users * scale
+        return self.row_factor * scale, self.effective_factor * scale
 
     def _scale(self, threshold: float) -> float:
+        """Return h / w(h), the factor that makes a user with h rows weigh h."""
         return threshold / float(self.user_weights(threshold))
 
     @property
     def is_plain(self) -> bool:
         """Return True if w(s) is proportional to s."""
-        return self.extra_users == 0.0
+        return self.effective_factor == 0.0
 
 
 class Population(CountsModel):
     """The model of correlated rows for the mean of a population; at rho = 0 that of Epasto et al. 2020."""
 
     @cached_property
-    def _effective(self) -> weights.EffectiveSizes:
+    def _effective_sizes(self) -> weights.EffectiveSizes:
+        """Return the effective sizes of the users."""
         return weights.EffectiveSizes(self.histogram, self.user_share)
 
     @cached_property
-    def _squares_before(self) -> FloatArray:
+    def _squares_below(self) -> FloatArray:
+        """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
         sizes = self.histogram.sizes.astype(np.float64)
-        return np.concatenate(([0.0], np.cumsum(sizes**2 * self.histogram.users)))
+        return prefix_sums(sizes**2 * self.histogram.users)
 
     def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
-        losses = weights.smooth_losses(self._effective, self._effective.convert(thresholds))
-        sampling = self.value_variance * losses.squared_weights
-        return MeanError(np.asarray(sampling), self.unit_noise * losses.largest_weight**2)
+        losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
+        sampling_variances = self.value_variance * losses.squared_weights
+        return MeanError(np.asarray(sampling_variances), self.unit_noise * losses.largest_weight**2)
 
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
@@ -127,40 +132,41 @@ class Population(CountsModel):
         k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
         rows_below, users_above, _ = self.histogram.pieces_after(k)
         kept_rows = rows_below + h * users_above
-        correlated = self._squares_before[k] / kept_rows + h * (h / kept_rows) * users_above
+        squared_kept_rows = self._squares_below[k] / kept_rows + h * (h / kept_rows) * users_above
         rho = self.user_share
-        sampling = self.value_variance * ((rho * correlated + (1.0 - rho)) / kept_rows)
-        return MeanError(np.asarray(sampling), self.unit_noise * (h / kept_rows) ** 2)
+        sampling_variances = self.value_variance * ((rho * squared_kept_rows + (1.0 - rho)) / kept_rows)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise * (h / kept_rows) ** 2)
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
-        best = weights.best_smooth(self._effective, self.value_variance / self.unit_noise)
-        bound = self._convert_to_rows(best.bound)
-        return self._convert_optimum(best, bound, self.smooth(np.asarray(bound)))
+        optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise)
+        bound = self._convert_to_rows(optimum.bound)
+        return self._convert_optimum(optimum, bound, self.smooth(np.asarray(bound)))
 
     def best_cap(self) -> BoundOptimum:
         """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
         if self.user_share:
             return self.cap_curve.minimise(is_integer=True)
-        best = weights.best_cap(self.histogram, self.value_variance / self.unit_noise)
-        return self._convert_optimum(best, best.bound, self.capped(np.asarray(best.bound)))
+        optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise)
+        return self._convert_optimum(optimum, optimum.bound, self.capped(np.asarray(optimum.bound)))
 
-    def _convert_optimum(self, best: weights.Optimum, bound: float, error: MeanError) -> BoundOptimum:
+    def _convert_optimum(self, optimum: weights.Optimum, bound: float, mean_error: MeanError) -> BoundOptimum:
+        """Return an optimum of `weights` as one of this model, with its bound in rows and its squared error."""
         # Both sides are recomputed: the value by the formula of the error, the lower bound by its own scale.
-        lower = self.unit_noise * best.certificate.lower_bound
-        certificate = Certificate(float(error.variance), lower, best.certificate.argument)
-        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or best.stop_reason)
+        lower_bound = self.unit_noise * optimum.certificate.lower_bound
+        certificate = Certificate(float(mean_error.variance), lower_bound, optimum.certificate.argument)
+        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or optimum.stop_reason)
 
-    def _convert_to_rows(self, effective: float) -> float:
+    def _convert_to_rows(self, effective_size: float) -> float:
         """Return the number of rows with the given effective size, clipped to the two sizes around it."""
         sizes, rho = self.histogram.sizes, self.user_share
-        effective_sizes = self._effective.convert(sizes)
-        k = min(int(np.searchsorted(effective_sizes, effective)), sizes.size - 1)
+        effective_sizes = self._effective_sizes.convert(sizes)
+        k = min(int(np.searchsorted(effective_sizes, effective_size)), sizes.size - 1)
         low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
         # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user has the effective size 1, whatever s.
-        remainder = 1.0 - rho * effective
-        rows = effective * (1.0 - rho) / remainder if remainder > 0.0 else high
-        return min(max(rows, low), high)
+        denominator = 1.0 - rho * effective_size
+        size = effective_size * (1.0 - rho) / denominator if denominator > 0.0 else high
+        return min(max(size, low), high)
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
         """Return the coefficients of `Growth` for the best weights: a user weighs their effective size."""
@@ -169,14 +175,14 @@ class Population(CountsModel):
     @cached_property
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
-        sums, rho = self.histogram.pieces_at_sizes(), self.user_share
-        rows_below, users_above = sums.rows_at_or_below[:-1], sums.users_above[:-1]
-        pieces = Pieces(
-            self.value_variance * (rho * self._squares_before[1:-1] + (1.0 - rho) * rows_below),
+        rho = self.user_share
+        rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
+        numerators = Numerators(
+            self.value_variance * (rho * self._squares_below[1:-1] + (1.0 - rho) * rows_below),
             self.value_variance * (1.0 - rho) * users_above,
             self.unit_noise + self.value_variance * rho * users_above,
         )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, pieces)
+        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
 
 class Target(Option):
@@ -200,8 +206,8 @@ class MeanProblem:
             [0, B] cannot vary by more than B^2 / 4; larger figures are allowed, since the formulas are.
         target: The mean that the release estimates.
         user_share: rho in [0, 1], the share of sigma^2 that lies between users; at 0 rows are independent.
-        table: The values themselves, if the target is their mean: the error then assumes nothing about users and does
-            not use sigma^2 and rho. None if the values must not be used.
+        table_values: The values themselves, if the target is their mean: the error then assumes nothing about users and
+            does not use sigma^2 and rho. None if the values must not be used.
         mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         program: The program whose noise the error is of; plain Python's is that of the paper.
@@ -216,7 +222,7 @@ class MeanProblem:
     value_variance: float
     target: Target = field(default=Target.POPULATION, kw_only=True)
     user_share: float = field(default=0.0, kw_only=True)
-    table: TableValues | None = field(default=None, kw_only=True)
+    table_values: TableValues | None = field(default=None, kw_only=True)
     mechanism: NoiseKind = field(default=NoiseKind.LAPLACE, kw_only=True)
     delta: float | None = field(default=None, kw_only=True)
     program: Program = field(default=Program.PYTHON, kw_only=True)
@@ -229,7 +235,7 @@ class MeanProblem:
             problems.non_negative(value_variance=self.value_variance)
             problems.of_kind(Target, target=self.target)
             problems.between(0.0, 1.0, user_share=self.user_share)
-            if self.table is not None and self.target is not Target.TABLE:
+            if self.table_values is not None and self.target is not Target.TABLE:
                 problems.add("values are read where the target is the mean of this table, and only there")
         # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
         if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
@@ -258,21 +264,21 @@ class MeanProblem:
 
     @property
     def relative_noise(self) -> float:
-        """Return that variance over B^2, for values whose mean has the largest noise."""
+        """Return the largest variance of the noise over B^2 if one user holds all the weight, over all means."""
         return self.noise.kind.unit_variance * self.noise.unit_scale**2
 
-    def write_scale(self, share: float, weight_text: str) -> str:
+    def write_scale(self, scale_share: float, weight_text: str) -> str:
         """Write the scale of a noise: ``scale 2 × B × h / ε``.
 
         Args:
-            share: Factor on the scale of the whole budget.
+            scale_share: Factor on the scale of the whole budget.
             weight_text: What the scale is proportional to.
         """
-        factor, name, end = share * self.noise.unit_scale, "standard deviation", ""
+        factor, quantity, ending = scale_share * self.noise.unit_scale, "standard deviation", ""
         if self.noise.kind is NoiseKind.LAPLACE:
-            factor, name, end = factor * self.epsilon, "scale", " / ε"
+            factor, quantity, ending = factor * self.epsilon, "scale", " / ε"
         is_one = math.isclose(factor, 1.0, rel_tol=1e-9)
-        return f"{name} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{end}"
+        return f"{quantity} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{ending}"
 
     @property
     def noise_sentence(self) -> str:
@@ -288,10 +294,10 @@ class MeanProblem:
     @cached_property
     def model(self) -> CountsOnly | KnownValues | Population:
         """Return the model of users."""
-        if self.table is not None:
-            return KnownValues(self.table, self._unit_noise)
-        model = CountsOnly if self.target is Target.TABLE else Population
-        return model(self.histogram, self._unit_noise, self.value_variance, self.user_share)
+        if self.table_values is not None:
+            return KnownValues(self.table_values, self._unit_noise)
+        model_class = CountsOnly if self.target is Target.TABLE else Population
+        return model_class(self.histogram, self._unit_noise, self.value_variance, self.user_share)
 
     @cached_property
     def trade_off(self) -> float:
@@ -301,6 +307,8 @@ class MeanProblem:
 
 @dataclass(frozen=True)
 class _Choice:
+    """The best smooth weights or the best cap: what both have."""
+
     sampling_variance: float
     privacy_variance: float
     shift: float
@@ -353,12 +361,12 @@ class CapChoice(_Choice):
 
 
 def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
-    """Return all parts of v(h); shapes and source as `smooth_variance`."""
+    """Return the expected squared error under smooth weights in its parts, at ``thresholds`` h > 0 of any shape."""
     return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
-    """Return all parts of v'(h); shapes and source as `capped_variance`."""
+    """Return the expected squared error under caps in its parts, at ``caps`` h > 0 of any shape."""
     return problem.model.capped(np.asarray(caps, dtype=np.float64))
 
 
@@ -400,25 +408,25 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
     If the problem has the values, the best of all thresholds.
     """
     optimum = problem.model.best_smooth()
-    error = problem.model.smooth(np.asarray(optimum.bound))
-    return SmoothChoice(*_describe_optimum(problem, error, optimum), optimum.bound)
+    mean_error = problem.model.smooth(np.asarray(optimum.bound))
+    return SmoothChoice(*_describe_optimum(problem, mean_error, optimum), optimum.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
     optimum = problem.model.best_cap()
-    error = problem.model.capped(np.asarray(optimum.bound))
-    return CapChoice(*_describe_optimum(problem, error, optimum), int(optimum.bound))
+    mean_error = problem.model.capped(np.asarray(optimum.bound))
+    return CapChoice(*_describe_optimum(problem, mean_error, optimum), int(optimum.bound))
 
 
 def _describe_optimum(
-    problem: MeanProblem, error: MeanError, optimum: BoundOptimum
+    problem: MeanProblem, mean_error: MeanError, optimum: BoundOptimum
 ) -> tuple[float, float, float, Certificate, str]:
     """Return the fields of `_Choice` for an optimum."""
     certificate = optimum.certificate
     if problem.proof_limit:
         certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
-    parts = float(error.sampling_variance), float(error.privacy_variance), float(error.shift)
+    parts = float(mean_error.sampling_variance), float(mean_error.privacy_variance), float(mean_error.shift)
     return *parts, certificate, optimum.stop_reason
 
 
@@ -426,8 +434,8 @@ def growth(problem: MeanProblem, threshold: float) -> Growth:
     """Describe the growth of a user's weight with their rows below a threshold; above it, it is constant."""
     if not problem.user_share:
         return Growth()
-    rows, users = problem.model.coefficients(threshold)
-    return Growth(rows, users, problem.user_share) if users else Growth()
+    row_factor, effective_factor = problem.model.coefficients(threshold)
+    return Growth(row_factor, effective_factor, problem.user_share) if effective_factor else Growth()
 
 
 def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
@@ -448,32 +456,35 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     weight_growth = growth(problem, threshold)
     if weight_growth.is_plain:
         return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
-    histogram = problem.histogram
-    total = weight_growth.user_weights(
-        np.minimum(threshold, histogram.sizes.astype(np.float64))
-    ) @ histogram.users.astype(np.float64)
-    return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total)
+    user_weights = weight_growth.user_weights(np.minimum(threshold, problem.histogram.sizes))
+    total_weight = user_weights @ problem.histogram.users.astype(np.float64)
+    return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total_weight)
 
 
 def cap_stretches(
-    problem: MeanProblem, excess: float = 0.05, best: CapChoice | None = None
+    problem: MeanProblem, excess: float = 0.05, cap_choice: CapChoice | None = None
 ) -> tuple[tuple[int, int], ...]:
-    """Return the intervals of caps whose error is at most (1 + ``excess``) times that of the best cap.
+    """Return the intervals of caps whose standard error is at most (1 + ``excess``) times that of the best cap.
+
+    Args:
+        problem: The question.
+        excess: Share by which the standard error may exceed the smallest one.
+        cap_choice: The best cap; None to compute it here.
 
     Returns:
         (smallest, largest) cap of each interval from 1 to s_m, in rows per user, ascending. For independent rows there
         is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A cap
         above s_m keeps no more rows than s_m.
     """
-    best = best_cap(problem) if best is None else best
+    cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
-    limit = best.variance * (1.0 + excess) ** 2
-    intervals = problem.model.cap_curve.intervals_within(limit, is_integer=True)
+    max_variance = cap_choice.variance * (1.0 + excess) ** 2
+    intervals = problem.model.cap_curve.intervals_within(max_variance, is_integer=True)
     return tuple((int(low), int(high)) for low, high in intervals)
 
 
 def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
     """Return the interval of `cap_stretches` that contains the best cap."""
-    best = best_cap(problem)
-    low, high = interval_around(cap_stretches(problem, excess, best), best.max_contributions)
+    cap_choice = best_cap(problem)
+    low, high = interval_around(cap_stretches(problem, excess, cap_choice), cap_choice.max_contributions)
     return int(low), int(high)

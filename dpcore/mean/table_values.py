@@ -30,11 +30,11 @@ import numpy.typing as npt
 from dpcore.common.checks import require
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, suffix_sums
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Pieces
+from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators, prefix_sums
 
 
 @dataclass(frozen=True)
-class Clamped:
+class ClampedValues:
     """Values clamped to [lower, upper], summarised per user.
 
     Attributes:
@@ -64,45 +64,45 @@ class Clamped:
     unclamped_mean: float
 
 
-def clamp(values: Values, lower: float, upper: float) -> Clamped:
+def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     """Clamp values to [lower, upper] and summarise them per user.
 
     Raises:
         InvalidInput: Bounds not finite or not in order.
     """
     require.ascending(**{"the lower value bound": lower, "the upper one": upper})
-    clamped = np.clip(values.values, lower, upper)
-    starts = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
-    sizes = np.diff(np.append(starts, clamped.size)).astype(np.float64)
-    user_means = np.add.reduceat(clamped, starts) / sizes
-    distances = clamped - np.repeat(user_means, sizes.astype(np.int64))
-    squares = np.add.reduceat(distances * distances, starts)
-    mean = float(clamped.mean())
+    row_values = np.clip(values.values, lower, upper)
+    first_rows = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
+    sizes = np.diff(np.append(first_rows, row_values.size)).astype(np.float64)
+    user_means = np.add.reduceat(row_values, first_rows) / sizes
+    distances = row_values - np.repeat(user_means, sizes.astype(np.int64))
+    squares = np.add.reduceat(distances * distances, first_rows)
+    variance = float(row_values.var(ddof=1)) if row_values.size > 1 else 0.0
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
-        unclamped = float(values.values.mean())
-    return Clamped(
+        unclamped_mean = float(values.values.mean())
+    return ClampedValues(
         lower=lower,
         upper=upper,
         num_below=int(np.count_nonzero(values.values < lower)),
         num_above=int(np.count_nonzero(values.values > upper)),
-        variance=min(float(clamped.var(ddof=1)) if clamped.size > 1 else 0.0, (upper - lower) ** 2 / 4.0),
-        mean=mean,
+        variance=min(variance, (upper - lower) ** 2 / 4.0),
+        mean=float(row_values.mean()),
         sizes=sizes,
         user_means=user_means,
         within_variances=squares / np.maximum(sizes - 1.0, 1.0),
-        unclamped_mean=unclamped,
+        unclamped_mean=unclamped_mean,
     )
 
 
-def bounded_mean(clamped: Clamped, bounds: npt.ArrayLike) -> FloatArray:
+def bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -> FloatArray:
     """Return the mean before noise if user l weighs min(h, s_l).
 
     It is the mean under smooth weights with threshold h. It is also the expected mean under a cap of h that keeps rows
     at random.
 
     Args:
-        clamped: Values per user.
+        clamped_values: Values per user.
         bounds: h > 0 in rows per user, any shape.
 
     Returns:
@@ -110,11 +110,9 @@ def bounded_mean(clamped: Clamped, bounds: npt.ArrayLike) -> FloatArray:
     """
     h = np.asarray(bounds, dtype=np.float64)
     # Users in order of size, then prefix sums: no array of bounds times users.
-    order = np.argsort(clamped.sizes, kind="stable")
-    sizes, means = clamped.sizes[order], clamped.user_means[order]
-    sums_below = np.concatenate(([0.0], np.cumsum(sizes * means)))
-    rows_below = np.concatenate(([0.0], np.cumsum(sizes)))
-    means_above = suffix_sums(means)
+    order = np.argsort(clamped_values.sizes, kind="stable")
+    sizes, means = clamped_values.sizes[order], clamped_values.user_means[order]
+    sums_below, rows_below, means_above = prefix_sums(sizes * means), prefix_sums(sizes), suffix_sums(means)
     k = np.searchsorted(sizes, h, side="right")
     return np.asarray((sums_below[k] + h * means_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
@@ -139,7 +137,7 @@ class UserShare:
         return min(max(self.estimate, 0.0), 1.0)
 
 
-def size_slope(clamped: Clamped) -> float:
+def size_slope(clamped_values: ClampedValues) -> float:
     """Return the t value of the slope of user means over the number of rows, from a regression over users.
 
     Each user's mean is regressed on the logarithm of their number of rows, with equal weights.
@@ -148,23 +146,23 @@ def size_slope(clamped: Clamped) -> float:
         Slope over its standard error, negative where users with more rows have lower values; 0 where all users have
         equally many rows, there are fewer than three, or all means are the same.
     """
-    x, y = np.log(clamped.sizes), clamped.user_means
+    x, y = np.log(clamped_values.sizes), clamped_values.user_means
     x, y = x - x.mean(), y - y.mean()
-    across = float(x @ x)
-    if x.size < 3 or across <= 1e-12 * x.size:
+    x_square_sum = float(x @ x)
+    if x.size < 3 or x_square_sum <= 1e-12 * x.size:
         return 0.0
-    slope = float(x @ y) / across
+    slope = float(x @ y) / x_square_sum
     residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
     # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
-    rounding_variance = 1e-24 * float((clamped.user_means**2).sum()) / x.size
+    rounding_variance = 1e-24 * float((clamped_values.user_means**2).sum()) / x.size
     variance = max(residual_variance, rounding_variance)
-    return slope / math.sqrt(variance / across) if variance > 0.0 else 0.0
+    return slope / math.sqrt(variance / x_square_sum) if variance > 0.0 else 0.0
 
 
 NORMAL_95 = 1.96
 
 
-def user_share(clamped: Clamped) -> UserShare:
+def user_share(clamped_values: ClampedValues) -> UserShare:
     """Return the intraclass correlation with an interval that leaves each user out in turn.
 
     One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
@@ -177,20 +175,20 @@ def user_share(clamped: Clamped) -> UserShare:
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
     """
-    sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
-    squares_within = clamped.within_variances * (sizes - 1.0)
+    sizes, distances = clamped_values.sizes, clamped_values.user_means - clamped_values.mean
+    within_square_sums = clamped_values.within_variances * (sizes - 1.0)
     # The terms of each user in the sums of the analysis of variance: users, rows, squared sizes, distances from the
     # mean, and squares between and within users.
     terms = np.stack(
-        (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, squares_within)
+        (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, within_square_sums)
     )
     sums = terms.sum(axis=1)
     estimate = float(_correlation(sums))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out = _correlation(sums[:, None] - terms)
+    left_out_estimates = _correlation(sums[:, None] - terms)
     # It may be undefined without some users, for example if only one user has two rows.
-    estimates = left_out[~np.isnan(left_out)]
+    estimates = left_out_estimates[~np.isnan(left_out_estimates)]
     m, variance = sizes.size, math.inf
     if estimates.size > 1:
         variance = float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m
@@ -200,16 +198,18 @@ def user_share(clamped: Clamped) -> UserShare:
 
 def _correlation(sums: FloatArray) -> FloatArray:
     """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
-    m, n, squared_sizes, total, between_squares, within_squares = sums
+    m, n, squared_sizes, distance_sum, between_squares, within_squares = sums
     is_defined = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Re-centred from the mean of all rows to the mean of the remaining rows: a small step, so that little cancels.
-        between_mean_square = np.maximum(between_squares - total**2 / n, 0.0) / (m - 1.0)
+        between_mean_square = np.maximum(between_squares - distance_sum**2 / n, 0.0) / (m - 1.0)
         within_mean_square = np.maximum(within_squares, 0.0) / (n - m)
         typical_size = (n - squared_sizes / n) / (m - 1.0)
-        spread = between_mean_square + (typical_size - 1.0) * within_mean_square
-        share = np.where(spread > 0.0, (between_mean_square - within_mean_square) / spread, 0.0)
-    return np.asarray(np.where(is_defined, share, np.nan))
+        variance_sum = between_mean_square + (typical_size - 1.0) * within_mean_square
+        correlations = np.where(
+            variance_sum > 0.0, (between_mean_square - within_mean_square) / variance_sum, 0.0
+        )
+    return np.asarray(np.where(is_defined, correlations, np.nan))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,48 +218,49 @@ class TableValues:
 
     Attributes:
         histogram: Rows per user.
-        distances: Per size, the sum over its users of c_l - y, in the values' unit, shape (K,).
-        variances: Per size, the sum over its users of V_l, (unit)^2, shape (K,).
-        clamping: Mean of all clamped rows minus y: the shift by clamping alone, in the values' unit.
+        distance_sums: Per size, the sum over its users of c_l - y, in the values' unit, shape (K,).
+        variance_sums: Per size, the sum over its users of V_l, (unit)^2, shape (K,).
+        clamping_shift: Mean of all clamped rows minus y: the shift by clamping alone, in the values' unit.
     """
 
     histogram: ContributionHistogram
-    distances: FloatArray
-    variances: FloatArray
-    clamping: float
+    distance_sums: FloatArray
+    variance_sums: FloatArray
+    clamping_shift: float
 
     @classmethod
-    def from_clamped(cls, histogram: ContributionHistogram, clamped: Clamped) -> TableValues:
+    def from_clamped(cls, histogram: ContributionHistogram, clamped_values: ClampedValues) -> TableValues:
         """Sum clamped values per size; the histogram must be that of the same rows."""
-        size_index = np.searchsorted(histogram.sizes, clamped.sizes)
-        offsets = clamped.user_means - clamped.unclamped_mean
+        size_indices = np.searchsorted(histogram.sizes, clamped_values.sizes)
+        distances = clamped_values.user_means - clamped_values.unclamped_mean
         with np.errstate(over="ignore"):  # `ValueSummary.has_finite_error` is checked before this is used.
-            distances, variances = (
-                np.asarray(np.bincount(size_index, terms, histogram.sizes.size), dtype=np.float64)
-                for terms in (offsets, clamped.within_variances)
+            distance_sums, variance_sums = (
+                np.asarray(np.bincount(size_indices, terms, histogram.sizes.size), dtype=np.float64)
+                for terms in (distances, clamped_values.within_variances)
             )
-        return cls(histogram, distances, variances, clamped.mean - clamped.unclamped_mean)
+        clamping_shift = clamped_values.mean - clamped_values.unclamped_mean
+        return cls(histogram, distance_sums, variance_sums, clamping_shift)
 
     # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property
-    def sums_below(self) -> FloatArray:
+    def row_distances_below(self) -> FloatArray:
         """Return the sum of s c over the users below, shape (K + 1,)."""
-        return np.concatenate(([0.0], np.cumsum(self.histogram.sizes * self.distances)))
+        return prefix_sums(self.histogram.sizes * self.distance_sums)
 
     @cached_property
     def distances_above(self) -> FloatArray:
         """Return the sum of c over the users above, shape (K + 1,)."""
-        return suffix_sums(self.distances)
+        return suffix_sums(self.distance_sums)
 
     @cached_property
-    def variance_above(self) -> FloatArray:
+    def variances_above(self) -> FloatArray:
         """Return the sum of V over the users above, shape (K + 1,)."""
-        return suffix_sums(self.variances)
+        return suffix_sums(self.variance_sums)
 
     @cached_property
-    def per_row_above(self) -> FloatArray:
+    def row_variances_above(self) -> FloatArray:
         """Return the sum of V / s over the users above, shape (K + 1,)."""
-        return suffix_sums(self.variances / self.histogram.sizes)
+        return suffix_sums(self.variance_sums / self.histogram.sizes)
 
 
 @dataclass(frozen=True)
@@ -267,34 +268,35 @@ class KnownValues:
     """The model that uses the values and assumes nothing about users.
 
     Attributes:
-        table: The values, per size.
+        table_values: The values, per size.
         unit_noise: Variance of the noise if one user holds all the weight, (unit)^2.
     """
 
-    table: TableValues
+    table_values: TableValues
     unit_noise: float
 
     def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
-        _, kept_rows, shift, weight = self._shift(thresholds, size_index)
-        return MeanError(np.zeros(kept_rows.shape), self.unit_noise * weight**2, shift)
+        _, kept_rows, shifts, t = self._shift(thresholds, size_index)
+        return MeanError(np.zeros(kept_rows.shape), self.unit_noise * t**2, shifts)
 
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
-        k, kept_rows, shift, weight = self._shift(caps, size_index)
-        spread = np.maximum(self.table.variance_above[k] - caps * self.table.per_row_above[k], 0.0)
-        return MeanError(np.asarray(weight * (spread / kept_rows)), self.unit_noise * weight**2, shift)
+        k, kept_rows, shifts, t = self._shift(caps, size_index)
+        variances = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
+        sampling_variances = np.asarray(t * (np.maximum(variances, 0.0) / kept_rows))
+        return MeanError(sampling_variances, self.unit_noise * t**2, shifts)
 
     def _shift(
         self, bounds: FloatArray, size_index: SizeIndex | None
     ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
-        """Return the numbers of sizes at or below bounds, the kept rows, the shift and the largest weight."""
-        table = self.table
-        k = table.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
-        rows_below, users_above, _ = table.histogram.pieces_after(k)
+        """Return at each bound the number of sizes at or below, the kept rows, the shift and t, the largest weight."""
+        table_values = self.table_values
+        k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
+        rows_below, users_above, _ = table_values.histogram.pieces_after(k)
         kept_rows = rows_below + bounds * users_above
-        shift = (table.sums_below[k] + bounds * table.distances_above[k]) / kept_rows
-        return k, kept_rows, np.asarray(shift), np.asarray(bounds / kept_rows)
+        shifts = (table_values.row_distances_below[k] + bounds * table_values.distances_above[k]) / kept_rows
+        return k, kept_rows, np.asarray(shifts), np.asarray(bounds / kept_rows)
 
     @cached_property
     def cap_curve(self) -> BoundCurve:
@@ -302,15 +304,16 @@ class KnownValues:
         return self._curve(is_cap=True)
 
     def _curve(self, is_cap: bool) -> BoundCurve:
-        table = self.table
-        p, c = table.sums_below[1:-1], table.distances_above[1:-1]
-        linear, square = 2.0 * p * c, c**2 + self.unit_noise
+        """Return the curve of the error over the bound, of caps, or of smooth weights if ``is_cap`` is False."""
+        table_values = self.table_values
+        p, c = table_values.row_distances_below[1:-1], table_values.distances_above[1:-1]
+        numerators = Numerators(p**2, 2.0 * p * c, c**2 + self.unit_noise)
         if is_cap:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
-            linear, square = linear + table.variance_above[1:-1], square - table.per_row_above[1:-1]
-        error = self.capped if is_cap else self.smooth
-        pieces = Pieces(p**2, linear, square)
-        return BoundCurve(table.histogram, lambda h, k: error(h, k).variance, pieces)
+            numerators.linear_terms[:] += table_values.variances_above[1:-1]
+            numerators.square_terms[:] -= table_values.row_variances_above[1:-1]
+        compute_error = self.capped if is_cap else self.smooth
+        return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).variance, numerators)
 
     def best_cap(self) -> BoundOptimum:
         """Return the best cap."""
@@ -358,30 +361,26 @@ class UserDeviations:
 
     @classmethod
     def from_values(
-        cls, histogram: ContributionHistogram, values: Values, clamped: Clamped
+        cls, histogram: ContributionHistogram, values: Values, clamped_values: ClampedValues
     ) -> UserDeviations:
-        """Sum the unclamped values per user; ``clamped`` has L, U, and the sizes of the same users."""
-        starts = np.r_[0, np.cumsum(clamped.sizes[:-1])].astype(np.int64)
-        middle, width = (clamped.lower + clamped.upper) / 2.0, clamped.upper - clamped.lower
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # `ValueSummary.has_finite_error` is checked before.
-            distances = np.add.reduceat(values.values, starts) / clamped.sizes - middle
+        """Sum the unclamped values per user; ``clamped_values`` has L, U, and the sizes of the same users."""
+        lower, upper, sizes = clamped_values.lower, clamped_values.upper, clamped_values.sizes
+        first_rows = np.r_[0, np.cumsum(sizes[:-1])].astype(np.int64)
+        middle, width = (lower + upper) / 2.0, upper - lower
+        # `ValueSummary.has_finite_error` is checked before this is used.
+        with np.errstate(over="ignore", invalid="ignore"):
+            distances = np.add.reduceat(values.values, first_rows) / sizes - middle
             slopes = np.clip(distances, -width / 2.0, width / 2.0)
-            cuts = np.abs(values.values - np.clip(values.values, clamped.lower, clamped.upper))
-            row_cuts = np.add.reduceat(cuts, starts) / clamped.sizes
-            reaches = clamped.sizes * np.divide(
-                distances, slopes, out=np.ones_like(slopes), where=slopes != 0.0
-            )
-        order = np.argsort(reaches)
-        offset = middle - clamped.unclamped_mean
-        per_user = clamped.sizes, distances, row_cuts
-        return cls(histogram, reaches[order], slopes[order], width, offset, *per_user)
+            cuts = np.abs(values.values - np.clip(values.values, lower, upper))
+            row_cuts = np.add.reduceat(cuts, first_rows) / sizes
+            reaches = sizes * np.divide(distances, slopes, out=np.ones_like(slopes), where=slopes != 0.0)
+        order, offset = np.argsort(reaches), middle - clamped_values.unclamped_mean
+        return cls(histogram, reaches[order], slopes[order], width, offset, sizes, distances, row_cuts)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
-        return np.concatenate(([0.0], np.cumsum(self.slopes * self.reaches))), suffix_sums(self.slopes)
+        return prefix_sums(self.slopes * self.reaches), suffix_sums(self.slopes)
 
     def error(self, thresholds: npt.ArrayLike, unit_variance: float, has_private_counts: bool) -> MeanError:
         """Return the error about the mean of the table, with private counts by the delta method.
@@ -392,15 +391,19 @@ class UserDeviations:
             has_private_counts: True if the pair of sums is released; False if only the sum of deviations is.
         """
         h = np.asarray(thresholds, dtype=np.float64)
-        below, above = self._sums
+        sums_below, sums_above = self._sums
         k, kept_rows = np.searchsorted(self.reaches, h, side="right"), self.histogram.kept_rows(h)
-        average = (below[k] + h * above[k]) / kept_rows
-        squares = self.width**2 / 2.0 + 2.0 * average**2 if has_private_counts else self.width**2
-        privacy_variance = unit_variance * (h / kept_rows) ** 2 * squares
-        return MeanError(np.zeros(h.shape), np.asarray(privacy_variance), np.asarray(self.offset + average))
+        average_deviations = (sums_below[k] + h * sums_above[k]) / kept_rows
+        shifts = np.asarray(self.offset + average_deviations)
+        squares = self.width**2 / 2.0 + 2.0 * average_deviations**2 if has_private_counts else self.width**2
+        privacy_variances = np.asarray(unit_variance * (h / kept_rows) ** 2 * squares)
+        return MeanError(np.zeros(h.shape), privacy_variances, shifts)
 
     def sum_biases(self, threshold: float, clamps_users: bool) -> float:
-        """Return the biases of weighting users and of clamping users or rows at h, added as if they never cancelled."""
+        """Return the sum of two biases at h, as if they never cancelled: of weighting users, and of clamping.
+
+        The second is that of clamping users' deviations if ``clamps_users``, else that of clamping each row.
+        """
         weights = np.minimum(threshold, self.sizes)
         deviations, limit = weights * self.distances, threshold * self.width / 2.0
         cuts = np.maximum(np.abs(deviations) - limit, 0.0) if clamps_users else weights * self.row_cuts
@@ -417,9 +420,9 @@ class UserDeviations:
         sizes = self.histogram.sizes
         grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
         for _ in range(ZOOMS):
-            best = int(np.argmin(self.error(grid, unit_variance, has_private_counts).variance))
-            threshold, low, high = grid[best], grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-            grid = np.unique(np.append(np.linspace(low, high, GRID), threshold))
+            i = int(np.argmin(self.error(grid, unit_variance, has_private_counts).variance))
+            threshold, neighbours = grid[i], grid[max(i - 1, 0) : i + 2]
+            grid = np.unique(np.append(np.linspace(neighbours[0], neighbours[-1], GRID), threshold))
         return float(threshold)
 
 
@@ -433,14 +436,14 @@ class ValueSummary:
     """Values clamped to [L, U], summarised per user and per size.
 
     Attributes:
-        clamped: The values per user.
-        table: The same per size, for the error on this very table.
-        deviations: What users deviate, where users are clamped in place of rows.
+        clamped_values: The values per user.
+        table_values: The same per size, for the error on this very table.
+        user_deviations: What users deviate, where users are clamped in place of rows.
     """
 
-    clamped: Clamped
-    table: TableValues
-    deviations: UserDeviations
+    clamped_values: ClampedValues
+    table_values: TableValues
+    user_deviations: UserDeviations
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, lower: float, upper: float) -> ValueSummary | None:
@@ -451,22 +454,22 @@ class ValueSummary:
         """
         if dataset.values is None:
             return None
-        clamped = clamp(dataset.values, lower, upper)
+        clamped_values = clamp(dataset.values, lower, upper)
         histogram = dataset.histogram
-        deviations = UserDeviations.from_values(histogram, dataset.values, clamped)
-        return cls(clamped, TableValues.from_clamped(histogram, clamped), deviations)
+        user_deviations = UserDeviations.from_values(histogram, dataset.values, clamped_values)
+        return cls(clamped_values, TableValues.from_clamped(histogram, clamped_values), user_deviations)
 
     @property
     def has_finite_error(self) -> bool:
         """Return True if the error about this table's mean is finite; squares of a mean beyond 1e100 could overflow."""
-        return abs(self.clamped.unclamped_mean) <= MAX_MEAN
+        return abs(self.clamped_values.unclamped_mean) <= MAX_MEAN
 
     @cached_property
-    def share(self) -> UserShare:
+    def user_share(self) -> UserShare:
         """Return the share of the variance that lies between users, with its interval."""
-        return user_share(self.clamped)
+        return user_share(self.clamped_values)
 
     @cached_property
-    def slope(self) -> float:
+    def size_slope(self) -> float:
         """Return the slope of user means over the logarithm of sizes, in standard errors."""
-        return size_slope(self.clamped)
+        return size_slope(self.clamped_values)

@@ -29,11 +29,9 @@ The module is ours; the condition on the rows above U is that of Amin et al. 201
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -41,13 +39,11 @@ import numpy.typing as npt
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
+from dpcore.contributions import MAX_SIZE, FloatArray, IntArray, suffix_sums
 from dpcore.dataset import Values
+from dpcore.mean.models import prefix_sums
+from dpcore.mean.threshold_search import search_thresholds
 
-TOLERANCE = 0.02
-"""Relative gap at which the search over (L, U, h) ends."""
-MAX_PASSES = 400
-FIRST_CELLS = 16
 _HALVINGS = 200
 
 
@@ -78,9 +74,8 @@ class ValueRangeProblem:
     @property
     def unit_deviation(self) -> float:
         """Return the standard deviation of the noise for a range of width 1 if one user holds all the weight."""
-        return (
-            math.sqrt(2.0) / self.epsilon if self.relative_noise is None else math.sqrt(self.relative_noise)
-        )
+        laplace_variance = 2.0 / self.epsilon**2
+        return math.sqrt(laplace_variance if self.relative_noise is None else self.relative_noise)
 
     @cached_property
     def mean(self) -> float:
@@ -90,32 +85,32 @@ class ValueRangeProblem:
     @cached_property
     def _sizes_of_rows(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the distinct sizes, the number of users of each, and for every row the index of its user's size."""
-        starts = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
-        counts = np.diff(np.r_[starts, self.values.user_codes.size])
-        sizes, user_size_index, users = np.unique(counts, return_inverse=True, return_counts=True)
-        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(user_size_index, counts)
+        first_rows = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
+        row_counts = np.diff(np.r_[first_rows, self.values.user_codes.size])
+        sizes, size_indices, users = np.unique(row_counts, return_inverse=True, return_counts=True)
+        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(size_indices, row_counts)
 
     @property
     def sizes(self) -> IntArray:
-        """Distinct rows per user, ascending, shape (K,)."""
+        """Return the distinct numbers of rows per user, ascending, shape (K,)."""
         return self._sizes_of_rows[0]
 
     @cached_property
-    def _sorted(self) -> tuple[FloatArray, IntArray]:
+    def _sorted_values(self) -> tuple[FloatArray, IntArray]:
         """Return the centred values in ascending order, and for each the index of its user's size.
 
         Values are centred so that shifts do not cancel.
         """
         order = np.argsort(self.values.values, kind="stable")
-        centred = self.values.values[order] - self.mean
-        return centred, self._sizes_of_rows[2][order].astype(np.int32)
+        centred_values = self.values.values[order] - self.mean
+        return centred_values, self._sizes_of_rows[2][order].astype(np.int32)
 
     @cached_property
-    def _size_sums(self) -> FloatArray:
+    def _means_by_size(self) -> FloatArray:
         """Return per size the sum of its users' centred means, shape (K,)."""
-        of_rows = self._sizes_of_rows[2]
-        centred = self.values.values - self.mean
-        return np.bincount(of_rows, weights=centred, minlength=self.sizes.size) / self.sizes
+        return (
+            np.bincount(self._sizes_of_rows[2], self.values.values - self.mean, self.sizes.size) / self.sizes
+        )
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
@@ -125,9 +120,9 @@ class ValueRangeProblem:
     def shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
-        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._size_sums / self.kept_rows(h))
+        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._means_by_size / self.kept_rows(h))
 
-    def noise(self, thresholds: npt.ArrayLike) -> FloatArray:
+    def noise_deviations(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.sizes[-1]))
         return np.asarray(self.unit_deviation * h / self.kept_rows(h))
@@ -166,7 +161,6 @@ class RangeChoice:
         noise: Standard deviation of the noise.
         error: Root of f, the total error.
         certificate: The error and a lower bound, for every range at this h, or for every h as well.
-        num_passes: Number of passes over the rows in the search.
     """
 
     lower: float
@@ -177,7 +171,11 @@ class RangeChoice:
     noise: float
     error: float
     certificate: Certificate
-    num_passes: int = 1
+
+    @property
+    def is_wide(self) -> bool:
+        """Return True if the range is wider than rounding, so that it holds more than a single value."""
+        return self.upper - self.lower > 1e-9 * max(abs(self.lower), abs(self.upper))
 
 
 class WeightedRows:
@@ -195,88 +193,88 @@ class WeightedRows:
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
-        values, row_size_index = problem._sorted
-        self.values = values
+        self.values, row_size_index = problem._sorted_values
         self.kept_rows = float(problem.kept_rows(threshold))
         weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[row_size_index]
-        weighted_values = weights * values
+        weighted_values = weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
-        self._below, self._above = _prefix_sums(weights), _prefix_sums(weights[::-1])[::-1]
-        self._sum_below = _prefix_sums(weighted_values)
-        self._sum_above = _prefix_sums(weighted_values[::-1])[::-1]
+        self._weights_below, self._weights_above = prefix_sums(weights), suffix_sums(weights)
+        self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
         self.bounding = abs(float(problem.shifts(threshold)))
-        self.noise = float(problem.noise(threshold))
+        self.noise = float(problem.noise_deviations(threshold))
 
-    def cut_below(self, lower: npt.ArrayLike) -> FloatArray:
+    def cut_below(self, lowers: npt.ArrayLike) -> FloatArray:
         """Return sum w (L - y)_+ for centred lower ends, any shape."""
-        ends = np.asarray(lower, dtype=np.float64)
-        index = np.searchsorted(self.values, ends, side="left")
-        return np.maximum(ends * self._below[index] - self._sum_below[index], 0.0)
+        centred_lowers = np.asarray(lowers, dtype=np.float64)
+        indices = np.searchsorted(self.values, centred_lowers, side="left")
+        return np.maximum(centred_lowers * self._weights_below[indices] - self._sums_below[indices], 0.0)
 
-    def cut_above(self, upper: npt.ArrayLike) -> FloatArray:
+    def cut_above(self, uppers: npt.ArrayLike) -> FloatArray:
         """Return sum w (y - U)_+ for centred upper ends, any shape."""
-        ends = np.asarray(upper, dtype=np.float64)
-        index = np.searchsorted(self.values, ends, side="right")
-        return np.maximum(self._sum_above[index] - ends * self._above[index], 0.0)
+        centred_uppers = np.asarray(uppers, dtype=np.float64)
+        indices = np.searchsorted(self.values, centred_uppers, side="right")
+        return np.maximum(self._sums_above[indices] - centred_uppers * self._weights_above[indices], 0.0)
 
-    def error_parts(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> RangeParts:
+    def error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
         """Return the parts of the error of ranges in the values' unit; L and U broadcast."""
-        low, high = (np.asarray(end, dtype=np.float64) - self.problem.mean for end in (lower, upper))
+        low, high = (np.asarray(ends, dtype=np.float64) - self.problem.mean for ends in (lowers, uppers))
         clamping = self.cut_below(low) + self.cut_above(high)
-        return RangeParts(
-            clamping, np.full(clamping.shape, self.bounding), np.asarray(self.noise * (high - low))
-        )
+        bounding, noise = np.full(clamping.shape, self.bounding), np.asarray(self.noise * (high - low))
+        return RangeParts(clamping, bounding, noise)
 
     def choose(self, lower: float, upper: float, lower_bound: float) -> RangeChoice:
         """Return a range as a choice; ``lower_bound`` is one on the error of every range at this threshold."""
-        parts = self.error_parts(lower, upper)
-        error, clamping, noise = float(parts.error), float(parts.clamping), float(parts.noise)
+        range_parts = self.error_parts(lower, upper)
+        clamping, bounding, noise = map(float, vars(range_parts).values())
+        error = float(range_parts.error)
         certificate = Certificate(error, min(lower_bound, error), "every range at this bound is covered")
-        return RangeChoice(lower, upper, self.threshold, clamping, self.bounding, noise, error, certificate)
+        return RangeChoice(lower, upper, self.threshold, clamping, bounding, noise, error, certificate)
 
     def weight_above(self, end: float) -> float:
         """Return the weight of the rows above a centred end."""
-        return float(self._above[np.searchsorted(self.values, end, side="right")])
+        return float(self._weights_above[np.searchsorted(self.values, end, side="right")])
 
     def weight_below(self, end: float) -> float:
         """Return the weight of the rows below a centred end."""
-        return float(self._below[np.searchsorted(self.values, end, side="left")])
+        return float(self._weights_below[np.searchsorted(self.values, end, side="left")])
 
-    def range_at_quantile(self, weight: float, fixed_lower: float | None) -> tuple[float, float]:
+    def range_at_quantile(self, tail_weight: float, fixed_lower: float | None) -> tuple[float, float]:
         """Return the centred range that cuts off this weight at either end; a given L stays fixed."""
         last_index = self.values.size - 1
         num_below, num_above = (
-            min(int(np.searchsorted(sums[1:], weight, side="left")), last_index)
-            for sums in (self._below, self._above[::-1])
+            min(int(np.searchsorted(sums[1:], tail_weight, side="left")), last_index)
+            for sums in (self._weights_below, self._weights_above[::-1])
         )
         low = float(self.values[num_below]) if fixed_lower is None else fixed_lower
         return low, max(float(self.values[last_index - num_above]), low)
 
 
-def _prefix_sums(terms: FloatArray) -> FloatArray:
-    return np.concatenate(([0.0], np.cumsum(terms)))
-
-
 def _solve_range(
-    rows: WeightedRows, bounding: float, clamping_factor: float, fixed_lower: float | None
+    weighted_rows: WeightedRows, bounding: float, clamping_factor: float, fixed_lower: float | None
 ) -> tuple[float, float, float, float]:
-    """Minimise (d + times a)^2 + kappa W^2 over (L, U); return centred L and U, the value, and a lower bound.
+    """Minimise f = (bounding + clamping_factor a)^2 + kappa W^2 over (L, U), or over U if ``fixed_lower`` is a number.
+
+    Returns centred L and U, f there, and a lower bound on f over all such ranges.
 
     The optimum lies on the path of the module. Step 1 bisects the weight lambda beyond the ends; step 2 moves the ends
     within the last jump of the path; step 3 takes the best of the tangent bounds.
     """
-    kappa = rows.noise**2
+    kappa = weighted_rows.noise**2
 
     def evaluate(weight: float) -> tuple[float, float, float]:
-        """Return L, U and lambda (d + a) - kappa W at a weight; lambda = times weight."""
-        low, high = rows.range_at_quantile(weight, fixed_lower)
+        """Return centred L and U that cut off ``weight`` at either end, and the condition there.
+
+        The condition is lambda (bounding + clamping) - kappa W, with lambda = clamping_factor weight.
+        """
+        low, high = weighted_rows.range_at_quantile(weight, fixed_lower)
         return low, high, clamping_factor * weight * (bounding + clamping(low, high)) - kappa * (high - low)
 
     def clamping(low: float, high: float) -> float:
-        return clamping_factor * float(rows.cut_below(low) + rows.cut_above(high))
+        """Return the bias of clamping to a centred range, multiplied by the factor."""
+        return clamping_factor * float(weighted_rows.cut_below(low) + weighted_rows.cut_above(high))
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
-    max_weight = 0.5 if fixed_lower is None else rows.weight_above(fixed_lower)
+    max_weight = 0.5 if fixed_lower is None else weighted_rows.weight_above(fixed_lower)
     low_weight, high_weight = 0.0, max_weight
     # Step 1. Invariant: the condition is negative at the left weight and non-negative at the right one. It rises in the
     # weight, as more is cut off and the width shrinks.
@@ -294,27 +292,27 @@ def _solve_range(
     inner_low, inner_high, _ = evaluate(high_weight)
     if high_weight >= max_weight:
         inner_low = inner_high = high if fixed_lower is None else low
-    room = width - max(inner_high - inner_low, 0.0)
+    max_width_cut = width - max(inner_high - inner_low, 0.0)
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
-    step = (kappa * width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
-    step = min(max(step, 0.0), room)
-    low_step = min(step, max(inner_low - low, 0.0)) if fixed_lower is None else 0.0
-    low, high = low + low_step, max(high - (step - low_step), low + low_step)
+    width_cut = (kappa * width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
+    width_cut = min(max(width_cut, 0.0), max_width_cut)
+    lower_rise = min(width_cut, max(inner_low - low, 0.0)) if fixed_lower is None else 0.0
+    low, high = low + lower_rise, max(high - (width_cut - lower_rise), low + lower_rise)
     total_bias = bounding + clamping(low, high)
-    value = total_bias**2 + kappa * (high - low) ** 2
+    squared_error = total_bias**2 + kappa * (high - low) ** 2
     # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
-    bounds = []
-    weights = {high_weight, low_weight}
+    lower_bounds = []
+    tail_weights = {high_weight, low_weight}
     if total_bias > 0.0:
-        weights.add(kappa * (high - low) / (clamping_factor * total_bias))
-    for weight in weights:
-        if 0.0 < weight <= max_weight:
-            at_low, at_high, _ = evaluate(weight)
-            rate = clamping_factor * weight
-            tangent = bounding + clamping(at_low, at_high) + rate * (at_high - at_low)
-            # The minimum of (tangent - rate W)^2 + kappa W^2 over all widths W.
-            bounds.append(tangent**2 * kappa / (rate**2 + kappa))
-    return low, high, value, min(max(bounds, default=0.0), value)
+        tail_weights.add(kappa * (high - low) / (clamping_factor * total_bias))
+    for tail_weight in tail_weights:
+        if 0.0 < tail_weight <= max_weight:
+            *ends, _ = evaluate(tail_weight)
+            tangent_slope = clamping_factor * tail_weight
+            height = bounding + clamping(*ends) + tangent_slope * (ends[1] - ends[0])
+            # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
+            lower_bounds.append(height**2 * kappa / (tangent_slope**2 + kappa))
+    return low, high, squared_error, min(max(lower_bounds, default=0.0), squared_error)
 
 
 def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
@@ -335,7 +333,8 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
 
 
 def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | None:
-    values = problem._sorted[0]
+    """Return L less the mean of the values, or None for None; raise InvalidInput if no range can be best."""
+    values = problem._sorted_values[0]
     if lower is None:
         if values[0] == values[-1]:
             raise refuse("all values are the same, so that no range can be told from another")
@@ -347,9 +346,11 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
     return lower - problem.mean
 
 
-def _best_choice(rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
-    low, high, _, bound = _solve_range(rows, rows.bounding, 1.0, fixed_lower)
-    return rows.choose(low + rows.problem.mean, high + rows.problem.mean, math.sqrt(bound))
+def _best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
+    """Return the best range at the rows' threshold; ``fixed_lower`` is a centred L, or None to choose both ends."""
+    low, high, _, squared_bound = _solve_range(weighted_rows, weighted_rows.bounding, 1.0, fixed_lower)
+    centre = weighted_rows.problem.mean
+    return weighted_rows.choose(low + centre, high + centre, math.sqrt(squared_bound))
 
 
 def best_joint(
@@ -359,7 +360,7 @@ def best_joint(
 
     Args:
         problem: The question.
-        progress: Called with the share of `MAX_PASSES` over the rows that is done; the search ends after these passes.
+        progress: Called with the share of the passes over the rows that is done.
         should_stop: Called after every pass; True ends the search with its present gap.
 
     Returns:
@@ -369,46 +370,26 @@ def best_joint(
         InvalidInput: As `best_range`.
     """
     _check_lower(problem, None)
-    sizes = problem.sizes
-    # A heap of cells [h1, h2], each with a lower bound on the error of every range in it.
-    cells: list[tuple[float, float, float]] = []
-    choices: list[RangeChoice] = []
+    build_rows = lru_cache(maxsize=1)(lambda threshold: WeightedRows(problem, threshold))
+    choices_by_threshold: dict[float, RangeChoice] = {}
 
-    def evaluate(threshold: float) -> WeightedRows:
-        rows = WeightedRows(problem, threshold)
-        choices.append(_best_choice(rows, None))
-        return rows
+    def solve(threshold: float) -> float:
+        """Return the error of the best range at one threshold, and keep that range."""
+        choices_by_threshold[threshold] = _best_choice(build_rows(threshold), None)
+        return choices_by_threshold[threshold].error
 
-    def push(rows: WeightedRows, h2: float) -> None:
-        h1 = rows.threshold
-        inside = sizes[(sizes > h1) & (sizes < h2)].astype(np.float64)
-        shifts = problem.shifts(np.r_[h1, inside, h2])
+    def bound_cell(h1: float, h2: float) -> float:
+        """Return a lower bound on the error of every range at every h from h1 to h2."""
+        sizes_between = problem.sizes[(problem.sizes > h1) & (problem.sizes < h2)]
+        shifts = problem.shifts(np.r_[h1, sizes_between, h2])
         # D is monotone between two sizes: its smallest magnitude is at an end, at a size inside, or 0 if its sign
         # changes.
         least_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
-        clamping_factor = rows.kept_rows / float(problem.kept_rows(h2))
-        bound = _solve_range(rows, least_shift, clamping_factor, None)[3]
-        heapq.heappush(cells, (math.sqrt(bound), h1, h2))
+        clamping_factor = build_rows(h1).kept_rows / float(problem.kept_rows(h2))
+        return math.sqrt(_solve_range(build_rows(h1), least_shift, clamping_factor, None)[3])
 
-    smallest, largest = float(sizes[0]), float(sizes[-1])
-    ends = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
-    ends[0], ends[-1] = smallest, largest
-    for h1, h2 in pairwise(ends.tolist()):
-        push(evaluate(h1), h2)
-    # Above the largest size the weights are constant, so the largest size is evaluated without a cell.
-    evaluate(largest)
-    passes, best = ends.size, min(choices, key=lambda choice: choice.error)
-    while (
-        cells and cells[0][0] * (1.0 + TOLERANCE) < best.error and passes < MAX_PASSES and not should_stop()
-    ):
-        _, h1, h2 = heapq.heappop(cells)
-        midpoint = math.sqrt(h1 * h2)
-        if h1 < midpoint < h2:  # Else it is a cell of one number, which is already evaluated.
-            push(evaluate(midpoint), h2)
-            push(WeightedRows(problem, h1), midpoint)
-            passes += 2
-            best = min(best, choices[-1], key=lambda choice: choice.error)
-        progress(min(passes / MAX_PASSES, 1.0))
-    bound = min(cells[0][0] if cells else best.error, best.certificate.lower_bound)
+    threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    choice = choices_by_threshold[threshold]
+    lower_bound = min(cells_bound, choice.certificate.lower_bound)
     argument = "every range and, by intervals, every bound on rows is covered"
-    return replace(best, certificate=Certificate(best.error, bound, argument), num_passes=passes)
+    return replace(choice, certificate=Certificate(choice.error, lower_bound, argument))

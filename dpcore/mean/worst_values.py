@@ -45,19 +45,20 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
+from dpcore.mean.models import prefix_sums
 from dpcore.mean.public_counts import MeanProblem
 
 
-def _largest_weight(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
+def _largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Return t = min(h, largest size) / n_h, the largest weight under smooth weights and under caps; any shape."""
     h = np.minimum(np.asarray(bounds, dtype=np.float64), float(problem.histogram.max_size))
     return np.asarray(h / problem.histogram.kept_rows(h))
 
 
-def _add_noise(problem: MeanProblem, lost_share: npt.ArrayLike, largest_weight: npt.ArrayLike) -> FloatArray:
-    """Return the root mean square error of a lost share of B and of the noise for the largest weight."""
-    noise = math.sqrt(problem.relative_noise) * np.asarray(largest_weight, dtype=np.float64)
-    return np.asarray(problem.value_bound * np.hypot(lost_share, noise))
+def _add_noise(problem: MeanProblem, lost_shares: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
+    """Return the root mean square error: a bias of the share ``lost_shares`` of B, and noise for largest weights."""
+    noise_shares = math.sqrt(problem.relative_noise) * np.asarray(weights, dtype=np.float64)
+    return np.asarray(problem.value_bound * np.hypot(lost_shares, noise_shares))
 
 
 def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -70,8 +71,8 @@ def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> Flo
     Returns:
         In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
     """
-    rows, t = float(problem.histogram.num_rows), _largest_weight(problem, thresholds)
-    return _add_noise(problem, problem.histogram.excess(t * rows) / rows, t)
+    num_rows, t = float(problem.histogram.num_rows), _largest_weights(problem, thresholds)
+    return _add_noise(problem, problem.histogram.excess(t * num_rows) / num_rows, t)
 
 
 def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
@@ -85,8 +86,8 @@ def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
         In the values' unit: B sum (p - u)_+ and the noise of the largest weight together.
     """
     u = np.asarray(weights, dtype=np.float64)
-    share = problem.histogram.sizes / problem.histogram.num_rows
-    return float(_add_noise(problem, np.maximum(share - u, 0.0) @ problem.histogram.users, float(u.max())))
+    losses = np.maximum(problem.histogram.sizes / problem.histogram.num_rows - u, 0.0)
+    return float(_add_noise(problem, losses @ problem.histogram.users, u.max()))
 
 
 def caps_error_bound(problem: MeanProblem, cap: int) -> float:
@@ -100,7 +101,7 @@ def caps_error_bound(problem: MeanProblem, cap: int) -> float:
         In the values' unit; reached where every user has an even number of rows.
     """
     lost_share = math.sqrt(_cap_square(problem.histogram, cap))
-    return float(_add_noise(problem, lost_share, _largest_weight(problem, cap)))
+    return float(_add_noise(problem, lost_share, _largest_weights(problem, cap)))
 
 
 def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
@@ -113,23 +114,22 @@ def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
     # (s - k) / (s - 1).
     v = kept_rows * (sizes - kept_rows) / np.maximum(sizes - 1.0, 1.0) / total_kept**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends_at = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
-        square = np.where(v > 0.0, c**2 / v, 0.0)
-    order = np.argsort(ends_at, kind="stable")
-    ends_at, c, v, square, users = ends_at[order], c[order], v[order], square[order], users[order]
+        end_multipliers = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
+        squares = np.where(v > 0.0, c**2 / v, 0.0)
+    order = np.argsort(end_multipliers, kind="stable")
+    end_multipliers, c, v, squares, users = (x[order] for x in (end_multipliers, c, v, squares, users))
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
-    at_end = np.concatenate(([0.0], np.cumsum(users * np.maximum(c, 0.0))))
-    a2 = suffix_sums(users * square) - 1.0
+    at_end = prefix_sums(users * np.maximum(c, 0.0))
+    a2 = suffix_sums(users * squares) - 1.0
     a1 = suffix_sums(users * c) + 2.0 * at_end
     a0 = suffix_sums(users * v) / 4.0
-    low, high = np.r_[0.0, ends_at], np.r_[ends_at, math.inf]
     # Beyond the largest sum c x the squared error falls in mu.
-    high = np.minimum(high, max(at_end[-1], 0.0))
-    inside = low <= high
-    low, high, a2, a1, a0 = low[inside], high[inside], a2[inside], a1[inside], a0[inside]
+    lefts, rights = np.r_[0.0, end_multipliers], np.minimum(np.r_[end_multipliers, math.inf], at_end[-1])
+    is_reached = lefts <= rights
+    lefts, rights, a2, a1, a0 = (x[is_reached] for x in (lefts, rights, a2, a1, a0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        turn = np.where(a2 < 0.0, -a1 / (2.0 * a2), low)
-    candidates = np.stack((low, high, np.clip(turn, low, high)))
+        turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), lefts)
+    candidates = np.stack((lefts, rights, np.clip(turning_points, lefts, rights)))
     return max(float(np.max(a2 * candidates**2 + a1 * candidates + a0)), 0.0)
 
 
@@ -160,14 +160,14 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
         `WorstChoice`: smooth weights are among the best.
     """
     histogram = problem.histogram
-    rows = float(histogram.num_rows)
-    equal_bound = rows / float(histogram.num_users)
-    bound = max(_optimal_bound(problem), equal_bound)
-    threshold = _threshold_for_weight(histogram, bound / rows)
+    num_rows = float(histogram.num_rows)
+    equal_bound = num_rows / float(histogram.num_users)
+    best_bound = max(_optimal_bound(problem), equal_bound)
+    threshold = _threshold_for_weight(histogram, best_bound / num_rows)
     largest_weight = float(threshold / histogram.kept_rows(threshold))
-    lost_share = histogram.excess(largest_weight * rows) / rows
+    lost_share = histogram.excess(largest_weight * num_rows) / num_rows
     error = float(_add_noise(problem, lost_share, largest_weight))
-    certificate = Certificate(error, min(_lower_bound(problem, bound, equal_bound), error), ARGUMENT)
+    certificate = Certificate(error, min(_lower_bound(problem, best_bound, equal_bound), error), ARGUMENT)
     return WorstChoice(threshold, largest_weight, error, certificate)
 
 
@@ -176,16 +176,17 @@ def _optimal_bound(problem: MeanProblem) -> float:
 
     R and q are the rows and users above the piece.
     """
-    histogram, noise = problem.histogram, problem.relative_noise
+    histogram, noise_factor = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)
-    users_above = histogram.pieces_at_sizes().users_above
-    k = int(np.argmax(noise * sizes >= users_above * histogram.excess(sizes, np.arange(1, sizes.size + 1))))
+    _, users_above, _ = histogram.pieces_at_sizes()
+    cut_by_size = histogram.excess(sizes, slice(1, None))
+    k = int(np.argmax(noise_factor * sizes >= users_above * cut_by_size))
     low = float(sizes[k - 1]) if k else 0.0
-    users = float(users_above[k - 1]) if k else float(histogram.num_users)
+    num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
-    cut = float(histogram.excess(low, np.asarray(k)))
-    stationary = low + (users * cut - noise * low) / (users**2 + noise)
+    cut_rows = float(histogram.excess(low, np.asarray(k)))
+    stationary = low + (num_users_above * cut_rows - noise_factor * low) / (num_users_above**2 + noise_factor)
     return min(max(stationary, low), float(sizes[k]))
 
 
@@ -197,19 +198,19 @@ def _lower_bound(problem: MeanProblem, bound: float, min_bound: float) -> float:
         bound: T, at least ``min_bound``.
         min_bound: T of equal weights, the smallest possible.
     """
-    histogram, noise = problem.histogram, problem.relative_noise
+    histogram, noise_factor = problem.histogram, problem.relative_noise
     is_above, is_at_or_above = histogram.sizes > bound, histogram.sizes >= bound
-    cut = float((histogram.users[is_above] * (histogram.sizes[is_above] - bound)).sum())
+    cut_rows = float((histogram.users[is_above] * (histogram.sizes[is_above] - bound)).sum())
     slope_left, slope_right = (
-        noise * bound - float(histogram.users[selected].sum()) * cut
-        for selected in (is_at_or_above, is_above)
+        noise_factor * bound - float(histogram.users[is_selected].sum()) * cut_rows
+        for is_selected in (is_at_or_above, is_above)
     )
     # Every slope between the one-sided slopes gives a line under the square of the error. A level line gives the best
     # bound, if it is among them.
     slope = 2.0 * min(max(0.0, slope_left), slope_right)
     max_bound = max(float(histogram.max_size), bound)
-    falls = min(slope * (max_bound - bound), -slope * (bound - min_bound), 0.0)
-    square = max(cut**2 + noise * bound**2 + falls, 0.0)
+    largest_fall = min(slope * (max_bound - bound), -slope * (bound - min_bound), 0.0)
+    square = max(cut_rows**2 + noise_factor * bound**2 + largest_fall, 0.0)
     return problem.value_bound / histogram.num_rows * math.sqrt(square)
 
 
@@ -224,6 +225,10 @@ def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: floa
     if index == sizes.size:
         return float(sizes[-1])
     rows_below, users_above, _ = histogram.pieces(float(sizes[index - 1]))
-    room = 1.0 - largest_weight * float(users_above)
-    inside = largest_weight * float(rows_below) / room if room > 0.0 else float(sizes[index])
-    return float(np.clip(inside, sizes[index - 1], sizes[index]))
+    remaining_weight = 1.0 - largest_weight * float(users_above)
+    threshold = (
+        largest_weight * float(rows_below) / remaining_weight
+        if remaining_weight > 0.0
+        else float(sizes[index])
+    )
+    return float(np.clip(threshold, sizes[index - 1], sizes[index]))

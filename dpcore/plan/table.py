@@ -234,7 +234,11 @@ def build_mean_problem(
     is_split = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_split_budget = is_split and parameters.budget.mechanism is NoiseKind.LAPLACE
     release = private_counts.Release.CENTRED_SPLIT if has_split_budget else private_counts.Release.PAIR
-    value = read_values.clamped.mean if problem.table is None else read_values.clamped.unclamped_mean
+    value = (
+        read_values.clamped_values.mean
+        if problem.table_values is None
+        else read_values.clamped_values.unclamped_mean
+    )
     return replace(problem, release=release), value
 
 

@@ -42,7 +42,7 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
-from dpcore.mean.models import BoundCurve, CountsOnly, Pieces
+from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
 REACH = 2
@@ -162,10 +162,12 @@ class TableSmooth(TableCondition):
                 model.capped(h, size_index).variance + weight * (smooth - capped_squared_weights)
             )
 
-        pieces, pieces_at_sizes = model.cap_curve.pieces, histogram.pieces_at_sizes()
+        pieces, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
         users_above, inverse = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        smooth_pieces = Pieces(
-            pieces.constant, pieces.linear - weight * users_above, pieces.square + weight * inverse
+        smooth_pieces = Numerators(
+            pieces.constant_terms,
+            pieces.linear_terms - weight * users_above,
+            pieces.square_terms + weight * inverse,
         )
         return BoundCurve(histogram, error, smooth_pieces)
 

@@ -93,8 +93,8 @@ class Sketch:
         # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
         if pio.templates.default != TEMPLATE:
             pio.templates.default = TEMPLATE
-        layers = {"shapes": self.shapes, "annotations": self.annotations}
-        layout = self.layout | {name: items for name, items in layers.items() if items}
+        objects_by_layer = {"shapes": self.shapes, "annotations": self.annotations}
+        layout = self.layout | {name: objects for name, objects in objects_by_layer.items() if objects}
         return go.Figure({"data": self.data, "layout": layout}, _validate=False)
 
 
@@ -140,34 +140,34 @@ EMPTY_TRACE: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hov
 
 
 def add_area(
-    fig: Sketch, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **trace_options: Any
+    fig: Sketch, x: FloatArray, low_ends: FloatArray, high_ends: FloatArray, color: str, **trace_options: Any
 ) -> None:
-    """Fill between two curves; ``trace_options`` are further properties of the trace."""
-    x_values, low_values, high_values = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
-    outline_x = np.concatenate((x_values, x_values[::-1]))
-    outline_y = np.concatenate((high_values, low_values[::-1]))
+    """Fill the area between two curves over ``x``; ``trace_options`` are further properties of the Plotly trace."""
+    outline_x = np.concatenate((x, x[::-1]))
+    outline_y = np.concatenate((high_ends, low_ends[::-1]))
     # Without a mode, Plotly draws fewer than 20 points as dots, too.
-    look = {"mode": "lines", "fill": "toself", "fillcolor": color, "line": {"width": 0}, "hoverinfo": "skip"}
-    fig.data.append({"type": "scatter", "x": outline_x, "y": outline_y, **look, **trace_options})
+    fill_options = {"mode": "lines", "fill": "toself", "fillcolor": color, "line": {"width": 0}}
+    trace = {"type": "scatter", "x": outline_x, "y": outline_y, "hoverinfo": "skip"}
+    fig.data.append({**trace, **fill_options, **trace_options})
 
 
-def add_horizontal_line(fig: Sketch, y: float, name: str, dash: str) -> None:
+def add_horizontal_line(fig: Sketch, height: float, name: str, dash: str) -> None:
     """Draw a horizontal line over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    line = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
-    ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
-    fig.shapes.append({"type": "line", **ends, "line": line})
-    fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line, "legendgroup": name})
+    line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
+    shape_ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": height, "y1": height}
+    fig.shapes.append({"type": "line", **shape_ends, "line": line_style})
+    fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line_style, "legendgroup": name})
 
 
-def add_band(fig: Sketch, low: float, high: float, text: str) -> None:
+def add_band(fig: Sketch, interval_start: float, interval_end: float, band_name: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
-    ends = {"x0": low, "x1": high, "yref": "paper", "y0": 0, "y1": 1}
-    color = {"fillcolor": BAND_COLOR, "line": {"width": 0}, "layer": "below"}
-    fig.shapes.append({"type": "rect", **ends, **color})
-    swatch = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
-    fig.data.append({**EMPTY_TRACE, "name": text, "mode": "markers", "marker": swatch})
+    shape_ends = {"x0": interval_start, "x1": interval_end, "yref": "paper", "y0": 0, "y1": 1}
+    fill_options = {"fillcolor": BAND_COLOR, "line": {"width": 0}, "layer": "below"}
+    fig.shapes.append({"type": "rect", **shape_ends, **fill_options})
+    marker_options = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
+    fig.data.append({**EMPTY_TRACE, "name": band_name, "mode": "markers", "marker": marker_options})
 
 
 REGION_OPACITY = 0.45
@@ -180,38 +180,38 @@ Cell = tuple[int, int]
 
 def add_regions(
     fig: Sketch,
-    item: Regions,
+    regions: Regions,
     region_styles: Sequence[tuple[str, str]],
-    hover: str,
+    hover_text: str,
     hatchings: Sequence[npt.NDArray[Any]],
 ) -> None:
     """Draw regions with their names.
 
     Args:
         fig: The figure that the regions are added to.
-        item: The regions.
+        regions: The regions.
         region_styles: (name, colour) of each region.
-        hover: The text at the pointer.
+        hover_text: The text at the pointer.
         hatchings: Arrays like those of the regions, not 0 where cells are hatched; names avoid these if possible.
     """
-    x, y = np.asarray(item.x), np.asarray(item.y)
+    x, y = np.asarray(regions.x), np.asarray(regions.y)
     num_regions = len(region_styles)
-    colors = [
+    color_scale = [
         [end / num_regions, color]
-        for position, (_, color) in enumerate(region_styles)
-        for end in (position, position + 1)
+        for region_number, (_, color) in enumerate(region_styles)
+        for end in (region_number, region_number + 1)
     ]
-    values, hover_values = (array.astype(np.float32) for array in (item.region_numbers, item.hover_number[1]))
-    look = {"colorscale": colors, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
-    hover_options = {"customdata": hover_values, "hovertemplate": f"{hover}<extra></extra>"}
-    trace = {"type": "heatmap", "x": x, "y": y, "z": values, "showscale": False}
-    fig.data.append({**trace, **look, **hover_options})
+    colors = {"colorscale": color_scale, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
+    hover_values = regions.hover_number[1].astype(np.float32)
+    hover_options = {"customdata": hover_values, "hovertemplate": f"{hover_text}<extra></extra>"}
+    grid = {"x": x, "y": y, "z": regions.region_numbers.astype(np.float32)}
+    fig.data.append({"type": "heatmap", **grid, "showscale": False, **colors, **hover_options})
     is_free = ~np.any([hatching != 0.0 for hatching in hatchings], axis=0) if hatchings else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):
-        region_mask = item.region_numbers == region_number
-        masks = region_mask & is_free, region_mask
-        label_cell = next(filter(None, (_find_label_cell(mask, label_cells) for mask in masks)), None)
+        region_mask = regions.region_numbers == region_number
+        label_cell = _find_label_cell(region_mask & is_free, label_cells)
+        label_cell = label_cell or _find_label_cell(region_mask, label_cells)
         if label_cell is not None:
             label_cells.append(label_cell)
             row, column = label_cell
@@ -220,40 +220,46 @@ def add_regions(
             region_name = f"<b>{name.replace(': ', ':<br>')}</b>"
             fig.annotations.append({**position, "text": region_name, "showarrow": False})
         elif np.any(region_mask):
-            swatch = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
-            fig.data.append({**EMPTY_TRACE, "name": name, "mode": "markers", "marker": swatch})
+            marker_options = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
+            fig.data.append({**EMPTY_TRACE, "name": name, "mode": "markers", "marker": marker_options})
 
 
-def add_hatching(fig: Sketch, item: Hatching) -> None:
+def add_hatching(fig: Sketch, hatching: Hatching) -> None:
     """Hatch the cells where the values are not 0."""
+    mask, (x_values, y_values) = hatching.values != 0.0, map(np.asarray, (hatching.x, hatching.y))
     xs: list[float] = []
     ys: list[float] = []
-    for x, y in cover_by_rectangles(item.values != 0.0, np.asarray(item.x), np.asarray(item.y)):
-        xs += [x[0], x[1], x[1], x[0], x[0], math.nan]
-        ys += [y[0], y[0], y[1], y[1], y[0], math.nan]
+    for (left, right), (bottom, top) in cover_by_rectangles(mask, x_values, y_values):
+        xs += [left, right, right, left, left, math.nan]
+        ys += [bottom, bottom, top, top, bottom, math.nan]
     if not xs:
         return
     clear = "rgba(0,0,0,0)"
-    lines = {"shape": item.pattern, "fgcolor": NEUTRAL_COLOR, "bgcolor": clear, "size": 7, "solidity": 0.22}
-    fill = {"fill": "toself", "fillpattern": {**lines, "fillmode": "overlay"}, "fillcolor": clear}
-    look = {"mode": "lines", "line": {"width": 0}, **fill, "name": item.name, "hoverinfo": "skip"}
+    pattern = {"shape": hatching.pattern, "fgcolor": NEUTRAL_COLOR, "bgcolor": clear, "fillmode": "overlay"}
+    fill_options = {
+        "fill": "toself",
+        "fillpattern": {**pattern, "size": 7, "solidity": 0.22},
+        "fillcolor": clear,
+    }
+    line_options = {"mode": "lines", "line": {"width": 0}, "name": hatching.name, "hoverinfo": "skip"}
     # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
-    fig.data.append({"type": "scatter", "x": np.array(xs[:-1]), "y": np.array(ys[:-1]), **look})
+    corners = {"x": np.array(xs[:-1]), "y": np.array(ys[:-1])}
+    fig.data.append({"type": "scatter", **corners, **fill_options, **line_options})
 
 
-def add_border(fig: Sketch, item: Border, line: Mapping[str, Any]) -> None:
+def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> None:
     """Draw a line where the values pass through 0."""
-    if np.nanmin(item.values) >= 0.0 or np.nanmax(item.values) <= 0.0:
+    if np.nanmin(border.values) >= 0.0 or np.nanmax(border.values) <= 0.0:
         return
-    grid = {"x": np.asarray(item.x), "y": np.asarray(item.y), "z": item.values.astype(np.float32)}
-    fig.data.append({**grid, **build_contour_options(item.name, 0.0, line)})
+    grid = {"x": np.asarray(border.x), "y": np.asarray(border.y), "z": border.values.astype(np.float32)}
+    fig.data.append({**grid, **build_contour_options(border.name, 0.0, line_style)})
 
 
-def build_contour_options(name: str, level: float, line: Mapping[str, Any]) -> dict[str, Any]:
+def build_contour_options(name: str, level: float, line_style: Mapping[str, Any]) -> dict[str, Any]:
     """Build the properties of a trace that draws a line where values on a grid pass a level."""
-    contours = {"type": "constraint", "operation": "=", "value": level}
-    look = {"line": line, "name": name, "showlegend": True, "hoverinfo": "skip"}
-    return {"type": "contour", "contours": contours, **look}
+    contour_options = {"type": "constraint", "operation": "=", "value": level}
+    trace_options = {"line": line_style, "name": name, "showlegend": True, "hoverinfo": "skip"}
+    return {"type": "contour", "contours": contour_options, **trace_options}
 
 
 def cover_by_rectangles(
@@ -262,14 +268,15 @@ def cover_by_rectangles(
     """Cover a mask by rectangles, as pairs of ends in x and in y: runs of rows that neighbouring columns share."""
     x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (x, y))
     rectangles = []
-    column = 0
-    while column < x.size:
-        end = column + 1
-        while end < x.size and np.array_equal(mask[:, end], mask[:, column]):
-            end += 1
-        for low, high in _find_runs(mask[:, column]):
-            rectangles.append(((x_edges[column], x_edges[end]), (y_edges[low], y_edges[high])))
-        column = end
+    start_column = 0
+    while start_column < x.size:
+        end_column = start_column + 1
+        while end_column < x.size and np.array_equal(mask[:, end_column], mask[:, start_column]):
+            end_column += 1
+        x_ends = x_edges[start_column], x_edges[end_column]
+        for start_row, end_row in _find_runs(mask[:, start_column]):
+            rectangles.append((x_ends, (y_edges[start_row], y_edges[end_row])))
+        start_column = end_column
     return rectangles
 
 
@@ -281,16 +288,16 @@ def _find_runs(mask: Mask) -> list[tuple[int, int]]:
 
 def _find_label_cell(mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
     """Find the cell with the most of its region around it, away from other labels; None if there is too little room."""
-    rows, columns = mask.shape
-    best_room, best_cell = 0.0, None
-    for row in range(rows // 10, rows - rows // 10, 4):
-        for low, high in _find_runs(mask[row]):
-            column = (low + high - 1) // 2
-            if any(abs(row - r) < rows / 7 and abs(column - c) < columns / 2.5 for r, c in label_cells):
+    height, width = mask.shape
+    largest_room, best_cell = 0.0, None
+    for row in range(height // 10, height - height // 10, 4):
+        for run_start, run_end in _find_runs(mask[row]):
+            column = (run_start + run_end - 1) // 2
+            if any(abs(row - r) < height / 7 and abs(column - c) < width / 2.5 for r, c in label_cells):
                 continue
             length_up = np.argmin(np.r_[mask[row:, column], False])
             length_down = np.argmin(np.r_[mask[row::-1, column], False])
-            room = min((high - low) / columns, 4.0 * min(length_up, length_down) / rows)
-            if room > best_room:
-                best_room, best_cell = room, (row, column)
-    return best_cell if best_room >= MIN_NAMED_SHARE else None
+            room = min((run_end - run_start) / width, 4.0 * min(length_up, length_down) / height)
+            if room > largest_room:
+                largest_room, best_cell = room, (row, column)
+    return best_cell if largest_room >= MIN_NAMED_SHARE else None

@@ -46,7 +46,7 @@ class Line:
 
     Attributes:
         name: Its name, Markdown.
-        value: The number with its unit, or the sentence, Markdown.
+        value_text: The number with its unit, or the sentence, Markdown.
         disclosure: The disclosure of the data it comes from.
         note: What it compares with, Markdown; empty for none.
         help: Explanation, Markdown; empty for none.
@@ -55,7 +55,7 @@ class Line:
     """
 
     name: str
-    value: str
+    value_text: str
     disclosure: Provenance
     note: str = ""
     help: str = ""
@@ -73,37 +73,37 @@ class Report:
     """The whole content of a report: answers and figures as they are, and the lines around them.
 
     Attributes:
-        page: Title of the page it was made on.
+        page_title: Title of the page it was made on.
         question: The question of that page, one sentence.
         answers: Each with its heading, which is empty if there is one; the first is the answer to the question.
         figures: In order.
-        settings: The fields that matter for the answer, in words, in order.
-        summary: Lines about the data set.
+        setting_lines: The fields that matter for the answer, in words, in order.
+        summary_lines: Lines about the data set.
         disclosure: The disclosure of the data.
-        formulae: The computation: Markdown with LaTeX.
-        releases: DP releases drawn on the page, each labelled with its epsilon.
+        formulae_markdown: The computation: Markdown with LaTeX.
+        release_lines: DP releases drawn on the page, each labelled with its epsilon.
         methods: Sentences for a methods section, which hold nothing private; None for none.
-        private_settings: Names of the parameters that may have been chosen by looking at private data.
+        private_setting_names: Names of the parameters that may have been chosen by looking at private data.
         figure_label: Label above every figure, such as that its data are invented; empty for none.
         write_script: Writes the script, given its time and whether only public names may appear; None if no script
             can compute the answer again.
-        omitted: The sections that are missing since they are private, in words; None if the report is complete.
+        omitted_sections: The sections that are missing since they are private, in words; None if none was removed.
     """
 
-    page: str
+    page_title: str
     question: str
     answers: tuple[tuple[str, Answer], ...]
     figures: tuple[Plot, ...]
-    settings: tuple[Line, ...]
-    summary: tuple[Line, ...]
+    setting_lines: tuple[Line, ...]
+    summary_lines: tuple[Line, ...]
     disclosure: Provenance
-    formulae: str = ""
-    releases: tuple[Line, ...] = ()
+    formulae_markdown: str = ""
+    release_lines: tuple[Line, ...] = ()
     methods: Methods | None = None
-    private_settings: tuple[str, ...] = ()
+    private_setting_names: tuple[str, ...] = ()
     figure_label: str = ""
     write_script: Callable[[datetime, bool], str] | None = None
-    omitted: tuple[str, ...] | None = None
+    omitted_sections: tuple[str, ...] | None = None
 
     @property
     def answer(self) -> Answer:
@@ -113,12 +113,15 @@ class Report:
     @property
     def holds_private(self) -> bool:
         """Return True if any part was computed from private data."""
-        disclosures = [line.disclosure for line in (*self.settings, *self.summary, *self.releases)]
-        disclosures += [answer.disclosure for _, answer in self.answers]
-        disclosures += [figure.disclosure for figure in self.figures]
+        lines = *self.setting_lines, *self.summary_lines, *self.release_lines
+        parts: tuple[Line | Answer | Plot, ...] = (
+            *lines,
+            *(answer for _, answer in self.answers),
+            *self.figures,
+        )
         # The file of the choice is as sensitive as the data.
-        disclosures += [self.disclosure] if self.answer.write_choice is not None else []
-        return Disclosure.PRIVATE in disclosures
+        disclosures = [self.disclosure] if self.answer.write_choice is not None else []
+        return Disclosure.PRIVATE in (*disclosures, *(part.disclosure for part in parts))
 
 
 def list_numbers(answer: Answer) -> list[Line]:
@@ -132,20 +135,21 @@ def list_facts(answer: Answer) -> list[Line]:
 
 
 def list_settings(
-    parameters: Any, names: Mapping[str, str], private_settings: Collection[str]
+    parameters: Any, labels_by_field: Mapping[str, str], private_setting_names: Collection[str]
 ) -> tuple[Line, ...]:
     """List settings as lines of a report; those that are None are left out.
 
     Args:
         parameters: The parameters object.
-        names: Fields of it, with what they are called.
-        private_settings: Those of them that may have been chosen by looking at private data.
+        labels_by_field: Fields of it, with what they are called.
+        private_setting_names: Those of them that may have been chosen by looking at private data.
     """
     lines = []
-    for name, text in names.items():
-        if (value := getattr(parameters, name)) is not None:
-            label = PRIVATE_SETTING_LABEL if name in private_settings else ""
-            lines.append(Line(escape_markdown(text), format_setting(value), Disclosure.PUBLIC, label=label))
+    for field_name, field_label in labels_by_field.items():
+        if (value := getattr(parameters, field_name)) is not None:
+            disclosure_label = PRIVATE_SETTING_LABEL if field_name in private_setting_names else ""
+            name, value_text = escape_markdown(field_label), format_setting(value)
+            lines.append(Line(name, value_text, Disclosure.PUBLIC, label=disclosure_label))
     return tuple(lines)
 
 
@@ -162,45 +166,45 @@ def format_setting(value: Any) -> str:
     return escape_markdown(str(value))
 
 
-def build_report(answer: Answer, page: str, question: str, dataset: Dataset | None = None) -> Report:
+def build_report(answer: Answer, page_title: str, question: str, dataset: Dataset | None = None) -> Report:
     """Build the report of an answer that no page asked for.
 
     Each setting may have been chosen by looking at private data: nothing here knows that it was not.
 
     Args:
         answer: An answer with its parameters and plots.
-        page: Heading.
+        page_title: Heading.
         question: The question, one sentence.
         dataset: The data set; None if the settings are all of the input.
     """
     parameters = answer.parameters
-    names = {
+    labels_by_field = {
         f.name: f.name.replace("_", " ")
         for f in fields(parameters)
         if getattr(parameters, f.name) not in (None, f.default)
     }
-    private_settings = tuple(names) if answer.disclosure is Disclosure.PRIVATE else ()
+    private_setting_names = tuple(labels_by_field) if answer.disclosure is Disclosure.PRIVATE else ()
     return Report(
-        page=page,
+        page_title=page_title,
         question=question,
         answers=(("", answer),),
         figures=tuple(list_plots(answer, dataset)),
-        settings=list_settings(parameters, names, private_settings),
-        summary=() if dataset is None else summarise_dataset(dataset),
+        setting_lines=list_settings(parameters, labels_by_field, private_setting_names),
+        summary_lines=() if dataset is None else summarise_dataset(dataset),
         disclosure=answer.disclosure,
         methods=answer.methods,
-        private_settings=private_settings,
+        private_setting_names=private_setting_names,
     )
 
 
 @functools.cache
 def read_versions() -> Mapping[str, str]:
     """Return the version of Sweet Spot, of Python and of `PACKAGES`, without importing any; once, as it takes 20 ms."""
-    versions = {"Sweet Spot": VERSION, "Python": platform.python_version()}
-    for name in PACKAGES:
+    versions_by_name = {"Sweet Spot": VERSION, "Python": platform.python_version()}
+    for package_name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return MappingProxyType(versions)
+            versions_by_name[package_name] = importlib.metadata.version(package_name)
+    return MappingProxyType(versions_by_name)
 
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
@@ -248,64 +252,66 @@ def remove_private(report: Report) -> Report:
         """Return the lines that do not come from private data."""
         return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
 
-    omitted, answers = [], []
-    summary = remove_private_lines(report.summary)
-    if len(summary) < len(report.summary):
-        omitted.append("Summary of the data, their name and where they are from")
+    omitted_sections, public_answers = [], []
+    public_lines = remove_private_lines(report.summary_lines)
+    if len(public_lines) < len(report.summary_lines):
+        omitted_sections.append("Summary of the data, their name and where they are from")
     for title, answer in report.answers:
         if answer.disclosure is Disclosure.PRIVATE:
-            name = f"The choice ({title})" if title else "The choice"
-            omitted.append(f"{name}: headline, numbers, facts and certificates")
+            choice_name = f"The choice ({title})" if title else "The choice"
+            omitted_sections.append(f"{choice_name}: headline, numbers, facts and certificates")
             # What stays are the assumptions, which hold no number of the data, and what was entered.
             answer = Answer("", "", (), answer.assumptions, Disclosure.PUBLIC, parameters=answer.parameters)
         elif report.disclosure is Disclosure.PRIVATE:
             answer = replace(answer, write_choice=None)
-        answers.append((title, answer))
-    omitted += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
+        public_answers.append((title, answer))
+    omitted_sections += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
         report,
-        summary=summary,
-        settings=remove_private_lines(report.settings),
-        answers=tuple(answers),
+        summary_lines=public_lines,
+        setting_lines=remove_private_lines(report.setting_lines),
+        answers=tuple(public_answers),
         figures=tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE),
-        releases=remove_private_lines(report.releases),
-        omitted=tuple(omitted),
+        release_lines=remove_private_lines(report.release_lines),
+        omitted_sections=tuple(omitted_sections),
     )
 
 
-def list_public_inputs(fields: Mapping[str, str]) -> list[str]:
+def list_public_inputs(texts_by_field: Mapping[str, str]) -> list[str]:
     """List a line that names the program and its version, and a line per public input."""
-    return [f"Sweet Spot {VERSION}", *(f"public input: {name} = {text}" for name, text in fields.items())]
+    input_lines = (f"public input: {name} = {text}" for name, text in texts_by_field.items())
+    return [f"Sweet Spot {VERSION}", *input_lines]
 
 
 def write_columns(
-    columns: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
+    values_by_column: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
 ) -> str:
     """Write a CSV with a column per entry, a last column ``label``, and the notes as comments on top.
 
     Args:
-        columns: Column name to values; all of one length. Floats keep every digit.
+        values_by_column: Column name to values; all of one length. Floats keep every digit.
         disclosure: Of the data that the numbers were computed from.
         notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
     import pandas as pd
 
-    frame = pd.DataFrame(
-        {escape_formula(name): _escape_formulas(np.asarray(values)) for name, values in columns.items()}
-    )
+    names = map(escape_formula, values_by_column)
+    frame = pd.DataFrame(dict(zip(names, map(_escape_formulas, values_by_column.values()), strict=True)))
     frame[LABEL_COLUMN] = disclosure.label
     table_text = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
         return table_text
     if "#" in table_text:  # In quotes it begins no comment.
         table_text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    lines = [f"these numbers: {disclosure.label}", *notes]
-    return "".join(f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in lines) + table_text
+    note_lines = [f"these numbers: {disclosure.label}", *notes]
+    note_lines = [f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in note_lines]
+    return "".join([*note_lines, table_text])
 
 
-def _escape_formulas(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values with texts escaped that a spreadsheet would run as formulas; numbers are unchanged."""
+def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return values as an array, with texts escaped that a spreadsheet would run as formulas."""
+    values = np.asarray(column_values)
     if values.dtype.kind not in "OUT":
         return values
     return np.array([escape_formula(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
@@ -325,26 +331,26 @@ SCHEMA = "sweetspot/report/1"
 
 def write_report_json(report: Report, created: datetime) -> str:
     """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
-    choice, methods = report.answer.write_choice, report.methods
+    write_choice, methods = report.answer.write_choice, report.methods
     return write_document(
         SCHEMA,
         made_at=created.isoformat(timespec="seconds"),
-        page=report.page,
+        page=report.page_title,
         holds_private_numbers=report.holds_private,
-        public_and_dp_only=report.omitted is not None,
-        left_out=list(report.omitted or ()),
+        public_and_dp_only=report.omitted_sections is not None,
+        left_out=list(report.omitted_sections or ()),
         question={
             "label": "public input",
             "asks": report.question,
             "parameters": _to_json_value(to_values(report.answer.parameters)),
-            "entered_beside_private_data": list(report.private_settings),
+            "entered_beside_private_data": list(report.private_setting_names),
         },
-        data=[_convert_line(line) for line in report.summary],
+        data=[_convert_line(line) for line in report.summary_lines],
         answers=[_convert_answer(title, answer) for title, answer in report.answers],
-        releases=[_convert_line(line) for line in report.releases],
+        releases=[_convert_line(line) for line in report.release_lines],
         figures=[_convert_figure(figure) for figure in report.figures],
-        choice=None if choice is None else json.loads(choice()),
-        formulae=report.formulae,
+        choice=None if write_choice is None else json.loads(write_choice()),
+        formulae=report.formulae_markdown,
         methods=None
         if methods is None
         else {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex},
@@ -354,11 +360,11 @@ def write_report_json(report: Report, created: datetime) -> str:
 
 def _convert_line(line: Line) -> dict[str, Any]:
     """Convert a line to a JSON object of plain texts."""
-    texts = {"name": line.name, "value": line.value, "note": line.note, "help": line.help}
-    entries: dict[str, Any] = {name: to_plain_text(text) for name, text in texts.items() if text}
+    markdown_by_key = {"name": line.name, "value": line.value_text, "note": line.note, "help": line.help}
+    json_object: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
     if line.number is not None:
-        entries["number"] = _to_json_value(line.number)
-    return {**entries, "label": line.shown_label}
+        json_object["number"] = _to_json_value(line.number)
+    return {**json_object, "label": line.shown_label}
 
 
 def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
@@ -377,17 +383,18 @@ def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
 
 def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
     """Convert a proof to a JSON object with the label of its data."""
-    name, certificate, stop_reason = proof
-    names = "value", "lower_bound", "relative_gap", "argument", "sentence"
-    values = {attribute: _to_json_value(getattr(certificate, attribute)) for attribute in names}
-    return {"of": name, **values, "ended": to_plain_text(stop_reason), "label": disclosure.label}
+    quantity_name, certificate, stop_reason = proof
+    attribute_names = "value", "lower_bound", "relative_gap", "argument", "sentence"
+    json_object = {"of": quantity_name}
+    json_object |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
+    return {**json_object, "ended": to_plain_text(stop_reason), "label": disclosure.label}
 
 
-def _convert_figure(figure: Plot) -> dict[str, Any]:
+def _convert_figure(plot: Plot) -> dict[str, Any]:
     """Convert a figure to a JSON object: its texts, its label and the numbers that it draws."""
-    columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in figure.columns.items()}
-    texts = {"key": figure.key, "title": figure.title, "takeaway": figure.alt}
-    return {**texts, "label": figure.disclosure.label, "columns": columns}
+    columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in plot.columns.items()}
+    texts = {"key": plot.key, "title": plot.title, "takeaway": plot.alt}
+    return {**texts, "label": plot.disclosure.label, "columns": columns}
 
 
 def _to_json_value(value: Any) -> Any:

@@ -32,25 +32,25 @@ def escape_markdown(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
 
 
-def render_block(source: str) -> str:
+def render_block(markdown: str) -> str:
     """Render Markdown of several paragraphs, lists and formulae as HTML."""
-    return _render(source, is_inline=False)
+    return _render(markdown, is_inline=False)
 
 
-def render_inline(source: str) -> str:
+def render_inline(markdown: str) -> str:
     """Render one line of Markdown as HTML without a paragraph around it."""
-    return _render(source, is_inline=True)
+    return _render(markdown, is_inline=True)
 
 
-def to_plain_text(source: str) -> str:
+def to_plain_text(markdown: str) -> str:
     """Convert Markdown to text: without marks and backslashes, formulae as LaTeX between dollar signs."""
-    text_with_markers, formulae = _replace_formulae(source)
-    pieces: list[str] = []
+    text_with_markers, formulae = _replace_formulae(markdown)
+    paragraphs: list[str] = []
     for token in _load_markdown().parse(text_with_markers):
         if token.type == "inline":
-            pieces.append("".join(_read_token_text(child) for child in token.children or ()))
-    text = "\n".join(pieces)
-    return _MARKER.sub(lambda match: formulae[int(match[1])][0], text)
+            paragraphs.append("".join(_read_token_text(child) for child in token.children or ()))
+    plain_text = "\n".join(paragraphs)
+    return _MARKER.sub(lambda match: formulae[int(match[1])][0], plain_text)
 
 
 def to_mathml(latex: str, is_display: bool) -> str:
@@ -61,23 +61,23 @@ def to_mathml(latex: str, is_display: bool) -> str:
     latex = _UPRIGHT.sub(r"\\text{\1}", latex.replace("{aligned}", "{split}"))
     # The library has an exception of its own per mistake; a report without one formula is better than none.
     try:
-        html_text = str(convert(latex, display="block" if is_display else "inline"))
+        mathml = str(convert(latex, display="block" if is_display else "inline"))
     except Exception:
         return f"<code>{html.escape(latex)}</code>"
     # A thin space around named functions, as TeX sets it; and bars of a norm as high as the line.
-    html_text = _FUNCTION.sub(
-        lambda match: f"{_THIN_SPACE}{match[1]}{'' if match[2] else _THIN_SPACE}{match[2] or ''}", html_text
+    mathml = _FUNCTION.sub(
+        lambda match: f"{_THIN_SPACE}{match[1]}{'' if match[2] else _THIN_SPACE}{match[2] or ''}", mathml
     )
-    html_text = html_text.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
-    return f"<span class='display'>{html_text}</span>" if is_display else html_text
+    mathml = mathml.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
+    return f"<span class='display'>{mathml}</span>" if is_display else mathml
 
 
-def find_formulae(source: str) -> list[tuple[str, bool]]:
+def find_formulae(markdown: str) -> list[tuple[str, bool]]:
     """Find every formula of a text as LaTeX, each with True if it stands on its own line."""
-    return [(match[1] or match[2], match[1] is not None) for match in _MATH.finditer(source)]
+    return [(match[1] or match[2], match[1] is not None) for match in _MATH.finditer(markdown)]
 
 
-def _replace_formulae(source: str) -> tuple[str, list[tuple[str, str]]]:
+def _replace_formulae(markdown: str) -> tuple[str, list[tuple[str, str]]]:
     """Replace the formulae of a text by markers; return the text and each formula as LaTeX with dollars and MathML."""
     formulae: list[tuple[str, str]] = []
 
@@ -86,15 +86,15 @@ def _replace_formulae(source: str) -> tuple[str, list[tuple[str, str]]]:
         formulae.append((match[0], to_mathml(match[1] or match[2], match[1] is not None)))
         return f"{_MARKER_START}{len(formulae) - 1}{_MARKER_END}"
 
-    return _MATH.sub(add_formula, _INVISIBLE.sub("", source)), formulae
+    return _MATH.sub(add_formula, _INVISIBLE.sub("", markdown)), formulae
 
 
-def _render(source: str, is_inline: bool) -> str:
+def _render(markdown: str, is_inline: bool) -> str:
     """Render Markdown with formulae as HTML, with or without a paragraph around it."""
-    text_with_markers, formula_list = _replace_formulae(source)
+    text_with_markers, formula_list = _replace_formulae(markdown)
     reader = _load_markdown()
-    text = reader.renderInline(text_with_markers) if is_inline else reader.render(text_with_markers)
-    return _MARKER.sub(lambda match: formula_list[int(match[1])][1], text)
+    html_text = reader.renderInline(text_with_markers) if is_inline else reader.render(text_with_markers)
+    return _MARKER.sub(lambda match: formula_list[int(match[1])][1], html_text)
 
 
 def _read_token_text(token: Any) -> str:

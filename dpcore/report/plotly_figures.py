@@ -51,8 +51,8 @@ def draw(plot: Plot) -> go.Figure:
     """Draw a plot, with its note and its lower plot, as a Plotly figure; equal plots give equal figures."""
     fig = _draw_items(plot)
     if plot.note:
-        place = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
-        fig.annotations.append({"text": plot.note, "showarrow": False, **place, "font": {"size": 12}})
+        note_position = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
+        fig.annotations.append({"text": plot.note, "showarrow": False, **note_position, "font": {"size": 12}})
     if plot.lower_plot is not None:
         lower_share, lower_fig = plot.lower_height_share, _draw_items(plot.lower_plot)
         lower_axis = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
@@ -63,9 +63,9 @@ def draw(plot: Plot) -> go.Figure:
         }
         traces_by_name = {trace["name"]: trace for trace in fig.data if "name" in trace}
         for trace in lower_fig.data:
-            group = trace.get("name")
-            if group in traces_by_name:
-                traces_by_name[group]["legendgroup"] = trace["legendgroup"] = group
+            trace_name = trace.get("name")
+            if trace_name in traces_by_name:
+                traces_by_name[trace_name]["legendgroup"] = trace["legendgroup"] = trace_name
             is_level = trace["x"] is charts.EMPTY_TRACE["x"]  # Its entry in the legend; the line is a shape.
             fig.data.append(trace | {"yaxis": "y2"} | ({} if is_level else {"showlegend": False}))
         for shape in lower_fig.shapes:
@@ -75,31 +75,26 @@ def draw(plot: Plot) -> go.Figure:
 
 def _draw_items(plot: Plot) -> charts.Sketch:
     """Draw the items of one plot on its axes, without its note and its lower plot."""
-    default_height = (
-        HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
-    )
-    height = plot.height or default_height
-    fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
-    shared_entries: dict[str, dict[str, Any]] = {}
+    height = HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
+    fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), plot.height or height)
+    lines_by_entry: dict[str, dict[str, Any]] = {}
     for item in plot.items:
-        if shared_entries and not getattr(item, "legend_entry", ""):
-            _add_shared_entries(fig, shared_entries)
+        if lines_by_entry and not getattr(item, "legend_entry", ""):
+            _add_shared_entries(fig, lines_by_entry)
         match item:
             case Curve():
                 if item.is_shaded:
                     _add_shading(fig, item)
                 fig.data.append(_build_curve(plot, item))
                 if item.legend_entry:
-                    dash = {"dash": item.dash} if item.dash else {}
-                    shared_entries[item.legend_entry] = {**LINE_STYLES[item.style], **dash}
+                    dash_option = {"dash": item.dash} if item.dash else {}
+                    lines_by_entry[item.legend_entry] = {**LINE_STYLES[item.style], **dash_option}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
                 fig.data.append(_build_bars(plot, item))
-                fig.layout |= {
-                    "bargap": item.gap_share,
-                    "barmode": "overlay" if item.is_overlaid else "group",
-                }
+                bar_mode = "overlay" if item.is_overlaid else "group"
+                fig.layout |= {"bargap": item.gap_share, "barmode": bar_mode}
             case Cells():
                 fig.data += _build_cells(plot, item)
             case Regions():
@@ -107,29 +102,26 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Hatching():
                 charts.add_hatching(fig, item)
             case Border():
-                line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
-                charts.add_border(fig, item, line)
+                line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
+                charts.add_border(fig, item, line_style)
             case Mark():
                 fig.data.append(_build_mark(plot, item))
             case Band():
                 charts.add_band(fig, item.low, item.high, item.name)
             case Level(is_vertical=True):
-                line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
+                line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
-                group_options = (
-                    {"showlegend": False, "legendgroup": item.legend_entry} if item.legend_entry else {}
-                )
-                options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
-                ends = [item.value, item.value]
-                fig.data.append(build_trace(item.name, ends, plot.y.limits, hover_text, **options))
+                options = {"line": line_style, "opacity": 1.0, "mode": "lines"}
                 if item.legend_entry:
-                    shared_entries[item.legend_entry] = line
+                    options |= {"showlegend": False, "legendgroup": item.legend_entry}
+                    lines_by_entry[item.legend_entry] = line_style
+                level_ends = [item.value, item.value]
+                fig.data.append(build_trace(item.name, level_ends, plot.y.limits, hover_text, **options))
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
-    _add_shared_entries(fig, shared_entries)
+    _add_shared_entries(fig, lines_by_entry)
     legend_items = [item for item in plot.items if not isinstance(item, Band)]
-    is_single = len(legend_items) == 1 and not isinstance(legend_items[0], Cells)
-    if is_single:
+    if len(legend_items) == 1 and not isinstance(legend_items[0], Cells):
         fig.layout["showlegend"] = False
     return fig
 
@@ -185,12 +177,12 @@ def _to_json_value(value: Any) -> Any:
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
-def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
+def _add_shared_entries(fig: charts.Sketch, lines_by_entry: dict[str, dict[str, Any]]) -> None:
     """Add the legend entries that several items share, in a neutral colour, and empty the lines by name."""
-    for name, line in shared_entries.items():
-        look = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL_COLOR}}
-        fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **look})
-    shared_entries.clear()
+    for entry, line_style in lines_by_entry.items():
+        options = {"mode": "lines", "line": {**line_style, "color": charts.NEUTRAL_COLOR}}
+        fig.data.append({**charts.EMPTY_TRACE, "name": entry, "legendgroup": entry, **options})
+    lines_by_entry.clear()
 
 
 def write_hover(plot: Plot, name: str) -> str:
@@ -198,13 +190,11 @@ def write_hover(plot: Plot, name: str) -> str:
     return f"{name}<br>{_write_coordinate(plot.x, 'x')}<br>{_write_coordinate(plot.y, 'y')}"
 
 
-def _write_coordinate(axis: Axis, coordinate: str) -> str:
+def _write_coordinate(axis: Axis, axis_letter: str) -> str:
     """Write one number of the text at the pointer, in Plotly's template language, with the name of its axis."""
-    return (
-        f"%{{{coordinate}}}"
-        if axis.scale is Scale.NAMES
-        else f"{axis.label}: %{{{coordinate}:{axis.number_format}}}"
-    )
+    if axis.scale is Scale.NAMES:
+        return f"%{{{axis_letter}}}"
+    return f"{axis.label}: %{{{axis_letter}:{axis.number_format}}}"
 
 
 def _build_axis(axis: Axis) -> dict[str, object]:
@@ -225,58 +215,57 @@ def _build_axis(axis: Axis) -> dict[str, object]:
 
 
 def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
-    """Build a log axis with fixed limits, so that it does not move with a slider; both ends have a margin."""
+    """Build Plotly's properties of a log axis with fixed limits, with a margin at both ends; no slider moves it."""
     low, high = limits
-    decades = math.log10(high / low)
-    margin = AXIS_MARGIN * decades
+    num_decades = math.log10(high / low)
+    margin = AXIS_MARGIN * num_decades
     # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
     # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
-    dtick = 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1"
-    tick_format = {"exponentformat": "power"} if dtick == 1 else {"tickformat": ".0e"}
+    dtick = 1 if num_decades > 2.5 else "D2" if num_decades > 0.5 else "D1"
+    tick_options = {"exponentformat": "power"} if dtick == 1 else {"tickformat": ".0e"}
     if high <= 1e7 and low >= 1e-4:
-        tick_format = {"tickformat": NUMBER}
+        tick_options = {"tickformat": NUMBER}
     return {
         "title": {"text": title},
         "type": "log",
         "range": [math.log10(low) - margin, math.log10(high) + margin],
         "dtick": dtick,
-        **tick_format,
+        **tick_options,
         "minor": {"ticks": "inside", "ticklen": 3},
     }
 
 
 def build_linear_axis(title: str, limits: tuple[float, float], is_percent: bool = False) -> dict[str, object]:
-    """Build a linear axis with fixed limits, in per cent or as numbers."""
+    """Build Plotly's properties of a linear axis with fixed limits, in per cent or as numbers; no margin."""
     # On a short axis, several ticks would read the same without a decimal.
-    percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    tick_format = percent_format if is_percent else NUMBER
-    return {"title": {"text": title}, "range": list(limits), "tickformat": tick_format}
+    format_text = NUMBER if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
+    return {"title": {"text": title}, "range": list(limits), "tickformat": format_text}
 
 
 def build_trace(
-    name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover_text: str, **options: Any
+    name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover_template: str, **options: Any
 ) -> dict[str, Any]:
     """Build a line or points as trace data.
 
-    ``hover_text`` is a Plotly hover template; ``options`` are further properties of the trace, as Plotly has them.
+    ``hover_template`` is in Plotly's template language; ``options`` are further properties, as Plotly has them.
     """
-    hover_text += "<extra></extra>"
-    return {"type": "scatter", "x": x, "y": y, "name": name, "hovertemplate": hover_text, **options}
+    hover_template += "<extra></extra>"
+    return {"type": "scatter", "x": x, "y": y, "name": name, "hovertemplate": hover_template, **options}
 
 
 def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
     """Build the trace of a curve: its line, hover text, legend and error bars."""
-    line = dict(LINE_STYLES[curve.style])
+    line_style = dict(LINE_STYLES[curve.style])
     if curve.color_style is not None:
-        line["color"] = LINE_STYLES[curve.color_style]["color"]
+        line_style["color"] = LINE_STYLES[curve.color_style]["color"]
     if curve.dash:
-        line["dash"] = curve.dash
+        line_style["dash"] = curve.dash
     if curve.width is not None:
-        line["width"] = curve.width
+        line_style["width"] = curve.width
     if curve.line_shape:
-        line["shape"] = curve.line_shape
+        line_style["shape"] = curve.line_shape
     y_values = _read_heights(plot, curve)
-    options: dict[str, Any] = {"opacity": curve.opacity}
+    options: dict[str, Any] = {"line": line_style, "mode": "lines", "opacity": curve.opacity}
     if curve.legend_entry or curve.is_unnamed:
         options["showlegend"] = False
     if curve.legend_entry:
@@ -293,19 +282,17 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         options |= _build_error_bars(curve, y_values, "y")
     if curve.symbol:
         options |= {"mode": "lines+markers", "marker": {"size": 8, "symbol": curve.symbol}}
-    return build_trace(
-        curve.name, np.asarray(curve.x), y_values, hover_text, **{"line": line, "mode": "lines", **options}
-    )
+    return build_trace(curve.name, np.asarray(curve.x), y_values, hover_text, **options)
 
 
 def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     """Fill between the low and high ends of a curve; a missing end is replaced by the curve itself."""
-    x_values, y_values, low, high = (
+    x_values, y_values, low_ends, high_ends = (
         np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low_ends, curve.high_ends)
     )
-    low, high = (np.where(np.isnan(end), y_values, end) for end in (low, high))
-    color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
-    charts.add_area(fig, x_values, low, high, color, showlegend=False, legendgroup=curve.name)
+    low_ends, high_ends = (np.where(np.isnan(ends), y_values, ends) for ends in (low_ends, high_ends))
+    fill_color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
+    charts.add_area(fig, x_values, low_ends, high_ends, fill_color, showlegend=False, legendgroup=curve.name)
 
 
 def _make_transparent(color: str, opacity: float) -> str:
@@ -320,34 +307,34 @@ def _build_error_bars(
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
     if item.low_ends is None or item.high_ends is None:
         return {}
-    low, high = (np.asarray(ends, dtype=np.float64) for ends in (item.low_ends, item.high_ends))
+    low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (item.low_ends, item.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL_COLOR if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
-    lengths = {"array": high - centers, "symmetric": False, "arrayminus": centers - low}
+    lengths = {"array": high_ends - centers, "symmetric": False, "arrayminus": centers - low_ends}
     return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
     """Build the trace of bars, horizontal ones if the names stand on the vertical axis."""
     is_horizontal = plot.y.scale is Scale.NAMES
-    names, values = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
+    bar_names, bar_ends = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
     # For a bar that does not begin at 0, Plotly says how long it is.
     hover_text = write_hover(plot, bars.name).replace(
         f"%{{{axis_letter}:{axis.number_format}}}", f"%{{customdata[0]:{axis.number_format}}}"
     )
     hover_text += "".join(
-        f"<br>{label}: %{{customdata[{position}]:.3~g}}"
-        for position, (label, _) in enumerate(bars.hover_numbers, 1)
+        f"<br>{hover_label}: %{{customdata[{position}]:.3~g}}"
+        for position, (hover_label, _) in enumerate(bars.hover_numbers, 1)
     )
     return dict(
         type="bar",
-        **{axis_letter: values - bars.base_value, "y" if is_horizontal else "x": names},
-        **_build_error_bars(bars, values, axis_letter),
+        **{axis_letter: bar_ends - bars.base_value, "y" if is_horizontal else "x": bar_names},
+        **_build_error_bars(bars, bar_ends, axis_letter),
         orientation="h" if is_horizontal else "v",
         base=bars.base_value,
         name=bars.name,
-        customdata=np.column_stack([values, *(np.asarray(numbers) for _, numbers in bars.hover_numbers)]),
+        customdata=np.column_stack([bar_ends, *(np.asarray(values) for _, values in bars.hover_numbers)]),
         marker={"color": LINE_STYLES[bars.style]["color"], "opacity": bars.opacity},
         showlegend=not bars.is_unnamed,
         hovertemplate=f"{hover_text}<extra></extra>",
@@ -356,27 +343,27 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
 
 def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
     """Return an item's heights, with gaps where a log scale has no place for them: at 0 and at infinity."""
-    values = np.asarray(item.y, dtype=np.float64)
+    heights = np.asarray(item.y, dtype=np.float64)
     if plot.y.scale is not Scale.LOG:
-        return values
-    return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
+        return heights
+    return np.where(np.isfinite(heights) & (heights > 0.0), heights, np.nan)
 
 
-def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
+def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
     """Draw regions with their names, colours and text at the pointer."""
-    label, _ = item.hover_number
-    hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{label}: %{{customdata:.3~g}}"
-    region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in item.region_styles]
+    hover_label, _ = regions.hover_number
+    hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{hover_label}: %{{customdata:.3~g}}"
+    region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in regions.region_styles]
     hatchings = [item.values for item in plot.items if isinstance(item, Hatching)]
-    charts.add_regions(fig, item, region_styles, hover_text, hatchings)
+    charts.add_regions(fig, regions, region_styles, hover_text, hatchings)
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
     """Build the traces of cells of colours, ratios to the smallest value on a log scale, and of the line around few."""
     x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
     ratios = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny)
-    ticks = {"tickvals": np.log10(CELL_TICKS), "ticktext": [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]}
-    scale = {"title": {"text": "times the best", "side": "right"}, **ticks, "thickness": 12, "len": 0.9}
+    color_bar = {"title": {"text": "times the best", "side": "right"}, "thickness": 12, "len": 0.9}
+    tick_texts = [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
     # Readable without colours: it goes from light to dark.
     trace = go.Heatmap(
@@ -387,16 +374,15 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
         colorscale="Cividis_r",
         zmin=0.0,
         zmax=np.log10(CELL_TICKS[-1]),
-        colorbar=scale,
+        colorbar={**color_bar, "tickvals": np.log10(CELL_TICKS), "ticktext": tick_texts},
         hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
         name=cells.name,
     )
     traces = [trace.to_plotly_json()]
     if cells.named_contour is not None:
-        line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
-        traces.append(
-            {"x": x, "y": y, "z": ratios, **charts.build_contour_options(*cells.named_contour, line)}
-        )
+        line_style = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
+        contour_options = charts.build_contour_options(*cells.named_contour, line_style)
+        traces.append({"x": x, "y": y, "z": ratios, **contour_options})
     return traces
 
 

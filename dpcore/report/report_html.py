@@ -43,7 +43,7 @@ def write_report_html(report: Report, created: datetime) -> str:
         policy=Markup(POLICY),
         style=Markup(_read_file("report.css").replace("FOOT", foot_text)),
         plotly=_load_plotly_script() if report.figures else "",
-        formulae=Markup(render_block(report.formulae)),
+        formulae=Markup(render_block(report.formulae_markdown)),
         versions=read_versions(),
         drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
         script=Markup(_read_file("report.js")),
@@ -80,11 +80,11 @@ _CSS_CLASSES = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disc
 
 def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
     """List each explanation once, with the names of all numbers that it belongs to."""
-    helps: dict[str, list[str]] = {}
+    names_by_help: dict[str, list[str]] = {}
     for number in answer.numbers:
         if number.help:
-            helps.setdefault(number.help, []).append(number.label)
-    return list(helps.items())
+            names_by_help.setdefault(number.help, []).append(number.label)
+    return list(names_by_help.items())
 
 
 @functools.cache
@@ -105,10 +105,10 @@ def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")
-    spec = _escape_texts(json.loads(fig.to_json()))
+    figure_json = _escape_texts(json.loads(fig.to_json()))
     # Inside the figure Plotly would check it each time, which takes as long as all other steps.
-    spec["layout"]["template"] = _load_figure_template()
-    json_text = json.dumps({"id": f"figure-{plot.key}", "name": plot.key, **spec}, ensure_ascii=True)
+    figure_json["layout"]["template"] = _load_figure_template()
+    json_text = json.dumps({"id": f"figure-{plot.key}", "name": plot.key, **figure_json}, ensure_ascii=True)
     # In a script, an HTML parser knows nothing but the end of it and comments: no < and no & leaves neither.
     return Markup(json_text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

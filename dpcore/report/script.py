@@ -45,9 +45,9 @@ class Code:
 
     imports: set[tuple[str, str]] = field(default_factory=set)
 
-    def import_name(self, name: str, module: str) -> str:
-        """Import ``name`` from ``module``, and return the name."""
-        self.imports.add((module, name))
+    def import_name(self, name: str, module_name: str) -> str:
+        """Import ``name`` from ``module_name``, and return the name."""
+        self.imports.add((module_name, name))
         return name
 
     def write(self, value: Any, indent: int = 0) -> str:
@@ -68,8 +68,8 @@ class Code:
         if isinstance(value, np.ndarray):
             return self.write(value.tolist(), indent)
         if isinstance(value, tuple):
-            items = ", ".join(self.write(item, indent) for item in value)
-            return f"({items},)" if len(value) == 1 else f"({items})"
+            entry_codes = ", ".join(self.write(item, indent) for item in value)
+            return f"({entry_codes},)" if len(value) == 1 else f"({entry_codes})"
         if isinstance(value, list):
             return self._write_list(value, indent)
         if is_dataclass(value) and not isinstance(value, type):
@@ -78,32 +78,33 @@ class Code:
 
     def _write_list(self, values: list[Any], indent: int) -> str:
         """Write a list of values, on several lines if it is long."""
-        texts = [self.write(value, indent + 4) for value in values]
-        if len(texts) <= NUMBERS_PER_LINE:
-            return f"[{', '.join(texts)}]"
-        pad = " " * (indent + 4)
-        lines = [", ".join(texts[i : i + NUMBERS_PER_LINE]) for i in range(0, len(texts), NUMBERS_PER_LINE)]
-        return "[\n" + "".join(f"{pad}{line},\n" for line in lines) + " " * indent + "]"
+        entry_codes = [self.write(value, indent + 4) for value in values]
+        if len(entry_codes) <= NUMBERS_PER_LINE:
+            return f"[{', '.join(entry_codes)}]"
+        indentation = " " * (indent + 4)
+        starts = range(0, len(entry_codes), NUMBERS_PER_LINE)
+        lines = [", ".join(entry_codes[start : start + NUMBERS_PER_LINE]) for start in starts]
+        return "[\n" + "".join(f"{indentation}{line},\n" for line in lines) + " " * indent + "]"
 
     def _write_object(self, value: Any, indent: int) -> str:
         """Write a call that builds a dataclass object from those of its fields that do not hold their default."""
         value_type = type(value)
-        name = self.import_name(value_type.__name__, value_type.__module__)
-        pad = " " * (indent + 4)
-        lines = []
+        class_name = self.import_name(value_type.__name__, value_type.__module__)
+        indentation = " " * (indent + 4)
+        argument_lines = []
         for entry in fields(value):
             field_value = getattr(value, entry.name)
             if entry.init and (entry.default is MISSING or not _is_default(field_value, entry.default)):
-                lines.append(f"{pad}{entry.name}={self.write(field_value, indent + 4)},\n")
-        arguments = "\n" + "".join(lines) + " " * indent if lines else ""
-        return f"{name}({arguments})"
+                argument_lines.append(f"{indentation}{entry.name}={self.write(field_value, indent + 4)},\n")
+        arguments_code = "\n" + "".join(argument_lines) + " " * indent if argument_lines else ""
+        return f"{class_name}({arguments_code})"
 
     def list_import_lines(self) -> list[str]:
         """List the import statements, one per module, sorted."""
-        modules: dict[str, list[str]] = {}
+        names_by_module: dict[str, list[str]] = {}
         for module, name in sorted(self.imports):
-            modules.setdefault(module, []).append(name)
-        return [f"from {module} import {', '.join(names)}" for module, names in modules.items()]
+            names_by_module.setdefault(module, []).append(name)
+        return [f"from {module} import {', '.join(names)}" for module, names in names_by_module.items()]
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -122,7 +123,7 @@ class Source:
 
     Attributes:
         dataset: The data set.
-        sample: Key of the sample, if it is one; empty for none.
+        sample_key: Key of the sample, if it is one; empty for none.
         generator: The parameters object of `dpcore.data.samples` that generated it; None for none.
         needs_rows: Whether the answer needs more than the histogram: values, totals or tasks.
         disclosure: The disclosure of the answer if it differs from that of the data; None for that of the data.
@@ -131,7 +132,7 @@ class Source:
     """
 
     dataset: Dataset
-    sample: str = ""
+    sample_key: str = ""
     generator: Any = None
     needs_rows: bool = False
     disclosure: Provenance | None = None
@@ -150,10 +151,10 @@ DataCell = Callable[[Code, Source, bool], str]
 
 
 def write_script(
-    title: str,
+    page_title: str,
     parameters: Any,
     source: Source,
-    package: str,
+    package_name: str,
     created: datetime,
     public_only: bool,
     call: Call | None,
@@ -161,10 +162,10 @@ def write_script(
     """Write the script that computes an answer again.
 
     Args:
-        title: Title of the page.
+        page_title: Title of the page.
         parameters: The page's parameters object; entered by the person.
         source: The data source.
-        package: The question's package with ``build_answer``, such as ``dpcore.mean.answer``.
+        package_name: The question's package with ``build_answer``, such as ``dpcore.mean.answer``.
         created: The time of the script.
         public_only: Omit the name of private data, too; their numbers are in no script.
         call: The function of `dpcore` that answers this, and its settings; None if there is none, and ``build_answer``
@@ -176,26 +177,25 @@ def write_script(
     numbers_code = "label, number in answer.numbers.iterrows()"
     if call is None:
         numbers_code = "label, number in ((one.label, one) for one in answer.numbers)"
-        code.import_name("build_answer", package)
+        code.import_name("build_answer", package_name)
         call_code = f"parameters = {code.write(parameters)}\nanswer = build_answer(data, parameters)"
     else:
-        name, settings = call
-        code.import_name(name, "dpcore")
+        call_name, settings = call
+        code.import_name(call_name, "dpcore")
         settings_code = "".join(
-            f"    {setting}={code.write(value)},\n" for setting, value in settings.items()
+            f"    {setting_name}={code.write(value)},\n" for setting_name, value in settings.items()
         )
-        call_code = (
-            f"# `help({name})` says what each setting is.\nanswer = {name}(\n    data,\n{settings_code})"
-        )
-    data_cell = (source.write_cell or write_dataset_cell)(code, source, public_only)
-    cells = {
+        help_comment = f"# `help({call_name})` says what each setting is."
+        call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{settings_code})"
+    data_code = (source.write_cell or write_dataset_cell)(code, source, public_only)
+    code_by_cell_title = {
         IMPORTS_TITLE: "\n".join(code.list_import_lines()),
-        "The data": data_cell,
+        "The data": data_code,
         ANSWER_TITLE: f"{_CALL_COMMENT}\n{call_code}\n{_ANSWER_CODE.format(numbers=numbers_code)}",
         "How sure it is, and what is assumed": _PROOFS_CODE,
         FIGURES_TITLE: _FIGURES_CODE,
     }
-    return _join_cells(title, source, created, cells)
+    return _join_cells(page_title, source, created, code_by_cell_title)
 
 
 _CALL_COMMENT = """
@@ -244,9 +244,9 @@ def _write_label(source: Source) -> str:
 def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell that builds the `Dataset` of the person as ``data``: by name, by its numbers, or from a file."""
     dataset = source.dataset
-    if source.sample:
+    if source.sample_key:
         code.import_name("samples", "dpcore.data")
-        return f"data = samples.load({source.sample!r})"
+        return f"data = samples.load({source.sample_key!r})"
     if source.generator is not None:
         code.import_name("samples", "dpcore.data")
         return f"data = samples.generate_dataset({code.write(source.generator)})"
@@ -265,20 +265,20 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
             f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code})"
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE
-    name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
+    file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
     roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     file_check = _check_file(
-        code, name, "Download it on the page Your data, button Histogram (CSV), into this folder."
+        code, file_name, "Download it on the page Your data, button Histogram (CSV), into this folder."
     )
     return f"{file_check}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
 
 
-def _check_file(code: Code, name: str, remedy: str) -> str:
+def _check_file(code: Code, file_name: str, remedy_sentence: str) -> str:
     """Write the lines that name a file and say in a sentence what to do if it is missing."""
     code.import_name("Path", "pathlib")
     return (
-        f"FILE = Path({name!r})\nif not FILE.exists():\n"
-        f'    raise SystemExit(f"The file {{FILE}} is missing. {remedy}")'
+        f"FILE = Path({file_name!r})\nif not FILE.exists():\n"
+        f'    raise SystemExit(f"The file {{FILE}} is missing. {remedy_sentence}")'
     )
 
 
@@ -287,7 +287,7 @@ def write_table_cell(
     source: Source,
     public_only: bool,
     design: Design | None,
-    module: str = "dpcore.data.design_matrix",
+    module_name: str = "dpcore.data.design_matrix",
 ) -> str:
     """Write the cell that builds ``data`` from a table with a label and features.
 
@@ -296,17 +296,17 @@ def write_table_cell(
         source: The data source.
         public_only: Whether names from private data are omitted.
         design: The meaning of the columns; None if it is not known and the script guesses again.
-        module: The module whose ``build_dataset`` builds the data.
+        module_name: The module whose ``build_dataset`` builds the data.
     """
     dataset = source.dataset
-    code.import_name("build_dataset", module)
+    code.import_name("build_dataset", module_name)
     code.import_name("read_table", "dpcore.counting")
     if design is None:
         code.import_name("guess_design", "dpcore.data.design_matrix")
-    name = "your-table.csv" if public_only and dataset.is_private else dataset.name
+    file_name = "your-table.csv" if public_only and dataset.is_private else dataset.name
     return (
         "# The table that was loaded on the page.\n"
-        f"{_check_file(code, name, 'Put the table that was loaded on the page into this folder.')}\n"
+        f"{_check_file(code, file_name, 'Put the table that was loaded on the page into this folder.')}\n"
         "table = read_table(FILE.read_bytes(), FILE.name)\n"
         f"design = {'guess_design(table)' if design is None else code.write(design)}\n"
         f"data = build_dataset(table, design, {code.write(dataset.disclosure)})"
@@ -316,20 +316,20 @@ def write_table_cell(
 def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell that counts ``data`` from the rows of the person's own files."""
     dataset = source.dataset
-    user, *further_users = dataset.privacy_unit
-    groups = dataset.pairs or dataset.tasks
+    user_column, *further_user_columns = dataset.privacy_unit
+    pairs_or_tasks = dataset.pairs or dataset.tasks
     roles = Roles(
         TableKind.EVENTS,
-        user=user,
+        user=user_column,
         value=dataset.value_column or None,
-        task=(groups.column or None) if groups is not None else None,
-        further_task=groups.further_columns if groups is not None else (),
-        further_user=tuple(further_users),
+        task=(pairs_or_tasks.column or None) if pairs_or_tasks is not None else None,
+        further_task=pairs_or_tasks.further_columns if pairs_or_tasks is not None else (),
+        further_user=tuple(further_user_columns),
         contribution=dataset.contribution,
     )
-    file_names, names = [dataset.name], tuple[str, ...]()
+    file_names, column_names = [dataset.name], tuple[str, ...]()
     if dataset.layout is not None:
-        names = dataset.layout.files[0].names
+        column_names = dataset.layout.files[0].names
         file_names = [file.name for file in dataset.layout.files]
         counts_missing_as_one = dataset.layout.missing_is_a_user
         roles = replace(
@@ -342,17 +342,18 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         "# What was loaded in Your data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Your data into this folder.")\n'
-        f"data = {_write_count_call(code, 'FILES', code.write(roles), code.write(dataset.disclosure), names)}"
+        f"data = {_write_count_call(code, 'FILES', code.write(roles), code.write(dataset.disclosure), column_names)}"
     )
 
 
 def _write_count_call(
-    code: Code, files_code: str, roles_code: str, disclosure_code: str, names: Sequence[str] = ()
+    code: Code, files_code: str, roles_code: str, disclosure_code: str, column_names: Sequence[str] = ()
 ) -> str:
     """Write the call that opens files and counts them; the arguments are code."""
     code.import_name("count", "dpcore.counting")
     code.import_name("open_files", "dpcore.counting")
-    names_code = f".with_names({code.write(list(names))})" if names else ""  # where the files hold none
+    # Names are given where the files hold none.
+    names_code = f".with_names({code.write(list(column_names))})" if column_names else ""
     return f"count(open_files({files_code}){names_code}, {roles_code}, {disclosure_code}).dataset"
 
 
@@ -376,23 +377,23 @@ _LONG_KEY_PATTERN = re.compile(
 )
 
 
-def write_settings(call: Call, command: str, dataset: Dataset, columns: Collection[str]) -> str:
+def write_settings(call: Call, command_name: str, dataset: Dataset, column_arguments: Collection[str]) -> str:
     """Write the settings of a call, and the columns of its data, as a TOML file.
 
     Args:
         call: Name of the function of `dpcore`, and its settings as a person writes them.
-        command: Its name in a shell.
+        command_name: Its name in a shell.
         dataset: The data set; the names of its columns stand in the file.
-        columns: The arguments of the call that say how data are read.
+        column_arguments: The arguments of the call that say how data are read.
     """
-    name, settings = call
-    columns_used = {key: value for key, value in list_columns(dataset).items() if key in columns}
-    lines = [
+    call_name, settings = call
+    used_columns = {key: column for key, column in list_columns(dataset).items() if key in column_arguments}
+    setting_lines = [
         f"{key} = {_to_toml(value)}"
-        for key, value in {**columns_used, **settings}.items()
+        for key, value in {**used_columns, **settings}.items()
         if value is not None
     ]
-    return "\n".join([_SETTINGS_HEADER.format(name=name, command=command), *lines, ""])
+    return "\n".join([_SETTINGS_HEADER.format(name=call_name, command=command_name), *setting_lines, ""])
 
 
 _SETTINGS_HEADER = """\
@@ -404,20 +405,20 @@ _SETTINGS_HEADER = """\
 
 def list_columns(dataset: Dataset) -> dict[str, Any]:
     """List the columns that data were read from, and public if they are, by argument of a call."""
-    groups = dataset.pairs or dataset.tasks
-    names_by_role: dict[str, tuple[str, ...]] = {
+    pairs_or_tasks = dataset.pairs or dataset.tasks
+    columns_by_argument: dict[str, tuple[str, ...]] = {
         "user": dataset.privacy_unit,
         "value": (dataset.value_column,),
-        "group": () if groups is None else (groups.column, *groups.further_columns),
+        "group": () if pairs_or_tasks is None else (pairs_or_tasks.column, *pairs_or_tasks.further_columns),
     }
     if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
-        names_by_role = {}
-    settings: dict[str, Any] = {
+        columns_by_argument = {}
+    column_settings: dict[str, Any] = {
         key: columns[0] if len(columns) == 1 else list(columns)
-        for key, columns in names_by_role.items()
+        for key, columns in columns_by_argument.items()
         if any(columns)
     }
-    return settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
+    return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 
 def can_read_again(dataset: Dataset) -> bool:
@@ -432,23 +433,23 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         InvalidInput: It cannot be read, or is no TOML.
     """
-    name = shorten(Path(path).name)
+    file_name = shorten(Path(path).name)
     try:
         with Path(path).open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content_bytes = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise refuse(f"{name} cannot be read: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise refuse(f"{name} has more than {MAX_BYTES:,} bytes, which no settings have")
-    if _LONG_KEY_PATTERN.search(content):
-        raise refuse(f"{name} has a key of more than {MAX_KEY_PARTS} parts, which no setting has")
+        raise refuse(f"{file_name} cannot be read: {error.strerror}") from None
+    if len(content_bytes) > MAX_BYTES:
+        raise refuse(f"{file_name} has more than {MAX_BYTES:,} bytes, which no settings have")
+    if _LONG_KEY_PATTERN.search(content_bytes):
+        raise refuse(f"{file_name} has a key of more than {MAX_KEY_PARTS} parts, which no setting has")
     try:
-        return tomllib.loads(content.decode("utf-8-sig"))
+        return tomllib.loads(content_bytes.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise refuse(f"{name} is no text in UTF-8, as TOML is") from None
+        raise refuse(f"{file_name} is no text in UTF-8, as TOML is") from None
     except (ValueError, RecursionError) as error:
         raise refuse(
-            f"{name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
+            f"{file_name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
         ) from None
 
 

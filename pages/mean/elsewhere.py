@@ -46,8 +46,9 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     mean_parameters = parameters(epsilon)
     if mean_parameters is None:
         return None
-    state, _ = jobs.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, is_shared=False)
-    return core.build_answer(dataset, mean_parameters, state.value)
+    solver = solve_beside_page(dataset, mean_parameters)
+    search_result, _ = jobs.solve(solver, QUESTION, dataset, is_shared=False)
+    return core.build_answer(dataset, mean_parameters, search_result.value)
 
 
 def share_between_users(dataset: Dataset) -> float:
@@ -58,60 +59,65 @@ def share_between_users(dataset: Dataset) -> float:
         they tell, in two digits.
     """
     fields.start(QUESTION, uses_shared_data=False)
-    state, key = st.session_state, QUESTION.key
-    reads = state[key("variance_source")] is VarianceSource.FROM_VALUES and dataset.values is not None
-    likeness = state[key("likeness")]
-    if state[key("target")] is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads):
+    target, source, likeness, entered_share = (
+        st.session_state[QUESTION.key(name)]
+        for name in ("target", "variance_source", "likeness", "user_share")
+    )
+    reads_values = source is VarianceSource.FROM_VALUES and dataset.values is not None
+    if target is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads_values):
         return 0.0
-    if likeness is Likeness.ENTERED and not reads:
-        return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
+    if likeness is Likeness.ENTERED and not reads_values:
+        return ASSUMED_SHARE if entered_share is None else float(entered_share)
     answer = None if dataset.is_private else build_answer(dataset)
-    value_moments = None if answer is None else answer.solution.values
-    if value_moments is None or math.isnan(value_moments.share.estimate):
+    value_summary = None if answer is None else answer.solution.value_summary
+    if value_summary is None or math.isnan(value_summary.user_share.estimate):
         return ASSUMED_SHARE
-    return float(round(value_moments.share.clipped_estimate, 2))
+    return float(round(value_summary.user_share.clipped_estimate, 2))
 
 
 def differing(
-    dataset: Dataset, page_setting: ReleaseSetting | None, number: float, smooth: bool = False
+    dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float, is_smooth: bool = False
 ) -> str:
     """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
 
     Args:
         dataset: The data in use.
         page_setting: The setting of the other page; None if it is about no mean.
-        number: The bound on that page, in rows per user.
-        smooth: True if that is the bound of smooth weights.
+        page_bound: The bound on that page, in rows per user.
+        is_smooth: True if that is the bound of smooth weights.
     """
     answer = None if page_setting is None else build_answer(dataset, page_setting.epsilon)
     if page_setting is None or answer is None or answer.setting is None:
         return ""
     if page_setting.statistic is not answer.setting.statistic:
         return ""
-    mean_bound = answer.solution.smooth.threshold if smooth else answer.solution.cap.max_contributions
-    if abs(mean_bound - number) <= 1e-6 * number:
+    mean_bound = (
+        answer.solution.smooth_choice.threshold if is_smooth else answer.solution.cap_choice.max_contributions
+    )
+    if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    why, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
-    if smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
-        why = "its weights have a private constant beside the bound, and a draw has none"
+    reason, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
+    if is_smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
+        reason = "its weights have a private constant beside the bound, and a draw has none"
     program = answer.parameters.program
     if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
-        why = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
+        reason = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
     if answer.setting.uses_values and dataset.is_private:
-        why = "it reads the private values. A private choice takes the worst case"
-    return f"*Mean* finds {mean_text} for this release, this page {wording.number(number)}: {why}."
+        reason = "it reads the private values. A private choice takes the worst case"
+    return f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason}."
 
 
 def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
-    differing = page_setting.list_differences(mean_setting)
-    if "is_exact_for_values" in differing:
+    """Return the clause that says why *Mean* finds another bound: the first setting in which the two pages differ."""
+    differing_fields = page_setting.list_differences(mean_setting)
+    if "is_exact_for_values" in differing_fields:
         return "it goes by the values of this table, here only σ² and ρ are known"
-    if {"user_share", "is_table_mean"} & set(differing):
-        share, page_share = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
+    if {"user_share", "is_table_mean"} & set(differing_fields):
+        share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
         if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
             return "it is about a population's mean, this page about this table's"
-        return f"its share ρ of the variance between users is {share}, here it is {page_share}"
-    if "variance_share" in differing:
-        shares = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
-        return "its σ² is {} of (U − L)², here it is {}".format(*shares)
+        return "its share ρ of the variance between users is {}, here it is {}".format(*share_texts)
+    if "variance_share" in differing_fields:
+        variance_texts = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
+        return "its σ² is {} of (U − L)², here it is {}".format(*variance_texts)
     return "it goes by the mean of the values, here by the mean with the worst error"

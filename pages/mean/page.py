@@ -24,20 +24,20 @@ class MeanPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> MeanParameters | None:
         """Draw the inputs that go with the values at hand."""
-        state, key = st.session_state, QUESTION.key
+        state, session_key = st.session_state, QUESTION.key
 
         def is_read_off_table(name: str) -> bool:
-            is_of_table = state[key("target")] is Target.TABLE and dataset.values is not None
-            reads_values = state[key("variance_source")] is VarianceSource.FROM_VALUES
+            is_of_table = state[session_key("target")] is Target.TABLE and dataset.values is not None
+            reads_values = state[session_key("variance_source")] is VarianceSource.FROM_VALUES
             return name in ("likeness", "user_share") and is_of_table and reads_values
 
         def ask_range(unused: Collection[str]) -> bool:
-            ends = {key("lower"): "L", key("upper"): "U"}
-            if question_page.ask_for_range(dataset, ends):
+            end_names = {session_key("lower"): "L", session_key("upper"): "U"}
+            if question_page.ask_for_range(dataset, end_names):
                 return True
             if dataset.release is not None:
-                variance = {} if "value_variance" in unused else {key("value_variance"): "σ²"}
-                session.explain_cleared(ends | variance)
+                variance_name = {} if "value_variance" in unused else {session_key("value_variance"): "σ²"}
+                session.explain_cleared(end_names | variance_name)
             return False
 
         parameters: MeanParameters | None = question_page.read_inputs(
@@ -59,7 +59,7 @@ class MeanPage(Page):
     def choose_formula_file(self, answer: Answer) -> str:
         """Return the file on the error on this table, on users who differ, or on independent rows."""
         solution = answer.solution
-        if solution.problem.table is not None:
+        if solution.problem.table_values is not None:
             return "formula_table"
         if solution.is_about_table or solution.problem.user_share:
             return "formula_users"
@@ -67,19 +67,19 @@ class MeanPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Describe the contents of the files of weights and of the choice."""
-        counts, sums = "public", "Over the file, users × size × row_weight adds up to 1."
+        counts_text, sums_text = "public", "Over the file, users × size × row_weight adds up to 1."
         if answer.solution.has_private_counts:
-            counts, sums = "private too", "Weights are not divided by their sum, which is private."
+            counts_text, sums_text = "private too", "Weights are not divided by their sum, which is private."
         return (
             "**Weights** hold one line per number of rows: give each row of such a user the weight `row_weight`, or "
-            f"keep `rows_kept_at_cap` of them at random. {sums} Counts are **{counts}**. Label of both files: "
-            f"*{answer.disclosure.label}*."
+            f"keep `rows_kept_at_cap` of them at random. {sums_text} Counts are **{counts_text}**. Label of both "
+            f"files: *{answer.disclosure.label}*."
         )
 
     def reads_rows(self, answer: Answer) -> bool:
         """Return True if the variance is computed from the values."""
         reads_values = answer.parameters.variance_source is VarianceSource.FROM_VALUES
-        return reads_values and answer.solution.clamped is not None
+        return reads_values and answer.solution.clamped_values is not None
 
 
 def _as_in_paper() -> None:

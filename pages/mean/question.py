@@ -32,12 +32,12 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     For private data it is asked anew whether counts are public and whether values may be read: the answers before were
     about other data.
     """
-    reset = [name for name in FROM_DATA if dataset.is_private and name != "target"]
-    settings = propose_settings(current, choose_defaults(dataset), reset)
+    reset_fields = [name for name in FROM_DATA if dataset.is_private and name != "target"]
+    settings = propose_settings(current, choose_defaults(dataset), reset_fields)
     if dataset.values is None and dataset.release is not None:
-        reads_values = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
+        value_choices = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
         settings |= {
-            name: choices[0] for name, choices in WITHOUT_VALUES.items() if current[name] in reads_values
+            name: choices[0] for name, choices in WITHOUT_VALUES.items() if current[name] in value_choices
         }
     return settings | propose_range(dataset, current, ENDS, DEFAULT_VALUE_BOUNDS)
 

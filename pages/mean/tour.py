@@ -17,24 +17,25 @@ from pages.shared.session.tour import Step
 
 
 def compute_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
-    """Return the share by which smooth weights lower the best cap's error, and the share of rows that the cap cuts."""
+    """Return two percentages: how much less error smooth weights have than the best cap, and the rows that it cuts."""
     problem = parameters.problem(dataset.histogram)
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    cut_share = 1.0 - float(dataset.histogram.kept_rows(cap.max_contributions)) / dataset.histogram.num_rows
-    saving = 1.0 - smooth.standard_error / cap.standard_error
-    return wording.percent(saving), wording.percent(cut_share)
+    cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
+    kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))
+    saving = 1.0 - smooth_choice.standard_error / cap_choice.standard_error
+    return wording.percent(saving), wording.percent(1.0 - kept_rows / dataset.histogram.num_rows)
 
 
 def answer(dataset: Dataset, parameters: MeanParameters) -> str:
     """Write what smooth weights save at the epsilon that is set, and at the first one."""
-    (saving, cut_share), (first_saving, first_cut_share) = (
+    (saving_text, cut_text), (first_saving_text, first_cut_text) = (
         compute_saving(dataset, replace(parameters, epsilon=epsilon))
         for epsilon in (parameters.epsilon, _BEGIN.epsilon)
     )
-    first_epsilon, epsilon_text = wording.entered(_BEGIN.epsilon), wording.entered(parameters.epsilon)
+    epsilon_text = wording.entered(parameters.epsilon)
     return (
-        f"If rows are independent: at ε = {epsilon_text} weights have {saving} less error than the best bound, which "
-        f"leaves {cut_share} of the rows out; at ε = {first_epsilon}, {first_saving} less ({first_cut_share} left out)."
+        f"If rows are independent: at ε = {epsilon_text} weights have {saving_text} less error than the best bound, "
+        f"which leaves {cut_text} of the rows out; at ε = {wording.entered(_BEGIN.epsilon)}, {first_saving_text} less "
+        f"({first_cut_text} left out)."
     )
 
 

@@ -124,5 +124,5 @@ def write_settings(dataset: Dataset, answer: Answer) -> str:
     name, settings = call
     settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     return script.write_settings(
-        (name, settings), questions.command_of(name), dataset, questions.QUESTIONS[name].columns
+        (name, settings), questions.command_of(name), dataset, questions.QUESTIONS[name].column_arguments
     )

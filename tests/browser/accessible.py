@@ -23,7 +23,7 @@ _LOOK = """([within, dark, streamlits]) => axe.run(
 
 
 def violations(page: Page, within: str = "[data-testid='stMain']", dark: bool = False) -> list[str]:
-    """What is wrong by all of axe's rules; on a dark page by that of contrast, as nothing else goes by colours.
+    """Return what is wrong by all of axe's rules; on a dark page by that of contrast, as nothing else goes by colours.
 
     Args:
         page: Settled.

@@ -55,7 +55,7 @@ class BrowserMissingError(RuntimeError):
 
 
 def find_browser() -> str:
-    """The path of a Chromium or Chrome that starts, installed first if need be.
+    """Return the path of a Chromium or Chrome that starts, installed first if need be.
 
     Raises:
         BrowserMissingError: With one line that says how to get one.
@@ -100,7 +100,7 @@ def _installed_by_playwright() -> str | None:
 
 
 def _starts(path: str) -> bool:
-    """Whether it runs: a placeholder of Ubuntu's, or a download without its libraries, does not."""
+    """Return True if it runs: a placeholder of Ubuntu's, or a download without its libraries, does not."""
     if not os.access(path, os.X_OK):
         return False
     if os.name == "nt":
@@ -234,7 +234,7 @@ _traffic: WeakKeyDictionary[Page, Traffic] = WeakKeyDictionary()
 
 
 def listen(page: Page) -> Page:
-    """Follow what the page and its server tell each other; to be called before it opens an address."""
+    """Follow what the page and its server tell each other; call this before the page opens an address."""
     heard = _traffic[page] = Traffic()
 
     def connected(socket: WebSocket) -> None:
@@ -302,7 +302,7 @@ def enter(field: Locator, text: str) -> None:
 
 
 def stop_button(page: Page) -> Locator:
-    """The page's own Stop; Streamlit's header shows another of that name while a script runs."""
+    """Return the page's own Stop; Streamlit's header shows another of that name while a script runs."""
     return page.get_by_test_id("stMain").get_by_role("button", name="Stop")
 
 

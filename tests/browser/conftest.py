@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say what a page showed when its test failed: where it ran, nobody may be able to look."""
+    """Report what a page showed when its test failed: where it ran, nobody may be able to look."""
     report = yield
     page = getattr(item, "funcargs", {}).get("page")
     if report.failed and report.when == "call" and page is not None and not page.is_closed():
@@ -95,13 +95,13 @@ class Server:
     app: helpers.RunningApp
 
     def warm(self) -> None:
-        """As `make app` does: else a test that opens a page by its address meets a dialog "Page not found"."""
+        """Warm the server as `make app` does: else a page opened by its address shows a dialog "Page not found"."""
         assert helpers.launcher.is_answering(
             f"{self.app.url}/_stcore/script-health-check", helpers.START_LIMIT
         )
 
     def stop(self) -> None:
-        """As if its computer went down."""
+        """Stop the server as if its computer went down."""
         self.app.process.kill()
         self.app.process.wait()
 
@@ -114,7 +114,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server behind `app_url`, for tests that stop it and start it anew."""
+    """Yield the server behind `app_url`, for tests that stop it and start it anew."""
     one = Server(helpers.start_app(tmp_path_factory.mktemp("server") / "server.log"))
     one.warm()
     yield one
@@ -123,13 +123,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def app_url(server: Server) -> str:
-    """The address of one server that the whole session shares."""
+    """Return the address of one server that the whole session shares."""
     return server.app.url
 
 
 @pytest.fixture(scope="session")
 def plain_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server without the second web socket, its gate, and our serving of Streamlit's scripts."""
+    """Yield the address of a server without the second web socket, its gate, and our serving of Streamlit's scripts."""
     server = Server(helpers.start_app(tmp_path_factory.mktemp("plain") / "server.log", SWEETSPOT_PLAIN="1"))
     server.warm()
     yield server.app.url
@@ -137,7 +137,7 @@ def plain_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def browser_flags() -> list[str]:
-    """What the browser is started with."""
+    """Return the flags that the browser is started with."""
     return [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [*FLAGS]
 
 
@@ -151,7 +151,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_offline(browser: Browser) -> Iterator[Opened]:
-    """Opens a file from disk without a network; at the end nothing may have been asked for, said or asked back."""
+    """Yield a function that opens a file from disk without a network; at the end it must have asked for nothing."""
     problems: list[str] = []
     contexts = []
 
@@ -176,14 +176,14 @@ def open_offline(browser: Browser) -> Iterator[Opened]:
 
 
 def _server_output(url: str) -> str:
-    """The end of the output of the server behind this address; the page itself says nothing of the cause."""
+    """Return the end of the output of the server behind this address; the page itself says nothing of the cause."""
     outputs = [app.output() for app in helpers.started if url.startswith(app.url)]
     return "\n".join("".join(outputs).splitlines()[-30:])
 
 
 @pytest.fixture
 def expected_problems() -> list[str]:
-    """What `page` may report without failing: append pieces of text."""
+    """Return a list of what `page` may report without failing: append pieces of text."""
     return []
 
 
@@ -199,14 +199,14 @@ class Window:
     _page: Page | None = None
 
     def page(self) -> Page:
-        """The page, as if it were new."""
+        """Yield a page, which must end without errors, exceptions and foreign requests; keep nothing for the next."""
         if self._page is None or self._page.is_closed():
             self._page = helpers.listen(self.context.new_page())
             self._leave(self._page)
         return self._page
 
     def clean(self, failed: bool) -> None:
-        """Leave nothing for the next test; what a failed one left is thrown away."""
+        """Leave nothing for the next test; throw away what a failed one left."""
         page = self._page
         if page is None or page.is_closed():
             return
@@ -239,19 +239,19 @@ def _windows(browser: Browser, app_url: str) -> Iterator[Window]:
 
 @pytest.fixture(scope="session")
 def window(browser: Browser, app_url: str) -> Iterator[Window]:
-    """One person's browser: it fetches and compiles the app's 7 MB of scripts once, as theirs does."""
+    """Yield one person's browser: it fetches and compiles the app's 7 MB of scripts once, as theirs does."""
     yield from _windows(browser, app_url)
 
 
 @pytest.fixture(scope="session")
 def window_of_another(browser: Browser, app_url: str) -> Iterator[Window]:
-    """Another person's browser."""
+    """Yield another person's browser."""
     yield from _windows(browser, app_url)
 
 
 @pytest.fixture
 def new_window(window_of_another: Window) -> Iterator[Page]:
-    """A page that shares nothing with `page`, as in another person's browser."""
+    """Yield a page that shares nothing with `page`, as in another person's browser."""
     yield window_of_another.page()
     window_of_another.clean(failed=False)
 

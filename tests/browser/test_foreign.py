@@ -76,9 +76,9 @@ def hostile_port() -> Iterator[int]:
 def test_a_hostile_page_reaches_nothing_and_moves_nothing(
     browser: Browser, hostile_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with foreign.listening() as network, foreign.listening() as decoy:
+    with foreign.listen() as network, foreign.listen() as decoy:
         with monkeypatch.context() as patch:
-            foreign.put_in_place_of_the_network(network, patch)
+            foreign.redirect_network(network, patch)
             app = helpers.start_app(tmp_path / "log")
         # A browser of its own, in which a foreign name leads to this computer, as after DNS rebinding.
         flags = [*browser_flags(), "--host-resolver-rules=MAP *.example 127.0.0.1"]
@@ -87,11 +87,11 @@ def test_a_hostile_page_reaches_nothing_and_moves_nothing(
             page = listen(hostile.new_page())
             for name in ("localhost", "evil.example"):
                 page.goto(f"http://{name}:{hostile_port}")
-                decoy.heard.clear()
+                decoy.requests.clear()
                 ended = page.evaluate(ATTACK, [app.url, f"http://127.0.0.1:{decoy.port}"])
                 # Such a page does get through to this computer: what was refused, the app refused.
                 assert ended.pop("decoy") == "answered"
-                assert decoy.heard == ["GET / HTTP/1.1"]
+                assert decoy.requests == ["GET / HTTP/1.1"]
                 assert set(ended.values()) == {"refused"}, ended
                 page.evaluate(FRAME, app.url)
                 assert page.frames[1].url in {"", "chrome-error://chromewebdata/"}  # the browser's own page
@@ -113,4 +113,4 @@ def test_a_hostile_page_reaches_nothing_and_moves_nothing(
         finally:
             hostile.close()
             app.stop()
-        assert network.heard == []
+        assert network.requests == []

@@ -99,16 +99,16 @@ def test_hostile_names_do_nothing_in_a_browser(
         parameters=MeanParameters(1.0),
     )
     report = Report(
-        page="Mean",
+        page_title="Mean",
         question=LINKED,
         answers=((LINKED, answer),),
         figures=(Plot("one", LINKED, LINKED, axis, axis, (), kind, {LINKED: [1.0]}),),
-        settings=(line,),
-        summary=(line,),
+        setting_lines=(line,),
+        summary_lines=(line,),
         disclosure=kind,
-        formulae=shown_text,
-        releases=(line,),
-        omitted=(LINKED,),
+        formulae_markdown=shown_text,
+        release_lines=(line,),
+        omitted_sections=(LINKED,),
     )
     fig = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=LINKED, text=[LINKED, LINKED], mode="markers+text"))
     fig.update_layout(xaxis_title=LINKED, title=LINKED, showlegend=True, height=300)

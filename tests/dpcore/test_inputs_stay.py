@@ -81,10 +81,10 @@ def settings_of(call, names):
     settings.pop("ranges", None)
     if names is not None:
         roles = dict(zip(CELLS, names, strict=True))
-        settings |= {name: column for name, column in roles.items() if name in asked.columns}
-        if "features" in asked.columns:
+        settings |= {name: column for name, column in roles.items() if name in asked.column_arguments}
+        if "features" in asked.column_arguments:
             settings |= {"features": [roles["value"]], "levels": {}}
-        if "ranges" in asked.columns:
+        if "ranges" in asked.column_arguments:
             settings["ranges"] = {roles["value"]: [0, 10]}
     return settings
 

@@ -423,7 +423,7 @@ def test_help_tells_every_setting_once(name):
     question, call = questions.QUESTIONS[name], getattr(ss, name)
     fields = set(
         inspect.signature(
-            importlib.import_module(f"dpcore.{question.package}.answer").build_answer
+            importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
         ).parameters
     )
     assert "parameters" in fields

@@ -21,8 +21,8 @@ Silenced = Callable[[audit.Run], Any]
 
 
 def programs(library: Program) -> list[str]:
-    """Names of the choices, and of several releases together."""
-    return [*truth.programs(library), SEVERAL]
+    """List the names of the choices, and of several releases together."""
+    return [*truth.list_programs(library), SEVERAL]
 
 
 def check(
@@ -43,32 +43,36 @@ def check(
         lost: What the recorded draws of two runs lose, as a share of the budget.
         tables: Those to run it on.
     """
-    asked: Any = together.several(NoiseKind.LAPLACE, **PRIVATE)
+    choice: Any = together.make_several(NoiseKind.LAPLACE, **PRIVATE)
     if name != SEVERAL:
-        asked = replace(truth.CHOICES[name], **PRIVATE)
-    read: Choice = asked.reading_choice if name == SEVERAL else asked
-    text = audit.filled(write(asked, library).text)
-    base = audit.run(text, audit.table(*audit.ROWS), folder, silenced)
+        choice = replace(truth.CHOICES[name], **PRIVATE)
+    reading_choice: Choice = choice.reading_choice if name == SEVERAL else choice
+    text = audit.fill_inputs(write(choice, library).text)
+    base = audit.run(text, audit.join_rows(*audit.ROWS), folder, silenced)
     assert base.ending == "0"
     problems = {}
-    for neighbour, content in audit.neighbours(read.has_public_counts).items():
+    for neighbour, content in audit.list_neighbours(reading_choice.has_public_counts).items():
         if neighbour not in tables:
             continue
-        seen = audit.run(text, content, folder, silenced)
-        problem = audit.difference(base, seen)
+        neighbour_run = audit.run(text, content, folder, silenced)
+        problem = audit.describe_difference(base, neighbour_run)
         if not problem and neighbour not in audit.PRINTED_ONLY:
-            share = lost(asked, base, seen)
+            share = lost(choice, base, neighbour_run)
             problem = "" if share <= 1.0 + 1e-6 else f"the draws lose {share} times the budget"
         problems[neighbour] = problem
-    nobody = audit.run(text, audit.table(), folder, silenced)
+    nobody = audit.run(text, audit.join_rows(), folder, silenced)
     problems["no row"] = "" if nobody.ending.startswith(("0", "SystemExit")) else nobody.ending
     for title, content in audit.EMPTY.items():
         if title not in tables:
             continue
-        seen = audit.run(text, content, folder, silenced)
-        problems[title] = "" if read.has_public_counts else audit.difference(nobody, seen)
-        if not seen.ending.startswith("0" if not read.has_public_counts else ("0", "SystemExit")):
-            problems[title] = f"it ends with {seen.ending}"
+        neighbour_run = audit.run(text, content, folder, silenced)
+        problems[title] = (
+            "" if reading_choice.has_public_counts else audit.describe_difference(nobody, neighbour_run)
+        )
+        if not neighbour_run.ending.startswith(
+            "0" if not reading_choice.has_public_counts else ("0", "SystemExit")
+        ):
+            problems[title] = f"it ends with {neighbour_run.ending}"
     assert not any(problems.values()), "\n".join(
-        f"{at}: {problem}" for at, problem in problems.items() if problem
+        f"{name_of_table}: {problem}" for name_of_table, problem in problems.items() if problem
     )

@@ -21,7 +21,7 @@ collect_ignore = [
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The working folder, with the sample events COPIES times over, each time with users of other names."""
+    """Yield the working folder, with the sample events COPIES times over, each time with users of other names."""
     folder = tmp_path_factory.mktemp("copies")
     head, *rows = truth.EVENTS.read_text(encoding="utf-8").splitlines()
     assert head.startswith("user_id,")

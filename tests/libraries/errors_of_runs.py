@@ -44,9 +44,9 @@ def check_stated_error(library: Program, noise: NoiseKind, capsys: pytest.Captur
         for _ in range(RUNS):
             capsys.readouterr()
             exec(program, {})
-            released = json.loads(capsys.readouterr().out.splitlines()[-1])["released"]
-            assert sorted(released) == truth.GROUPS
-            squares += [(value - num_users[group]) ** 2 for group, value in released.items()]
+            release = json.loads(capsys.readouterr().out.splitlines()[-1])["released"]
+            assert sorted(release) == truth.GROUPS
+            squares += [(value - num_users[group]) ** 2 for group, value in release.items()]
     assert math.sqrt(float(np.mean(squares))) == pytest.approx(
         math.sqrt(float(np.mean(stated_squares))), rel=0.15
     )

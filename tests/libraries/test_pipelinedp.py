@@ -23,13 +23,13 @@ from tests.libraries import audits, errors_of_runs, truth
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("binds", [False, True], ids=["binds nobody", "binds"])
-@pytest.mark.parametrize("name", truth.programs(Program.PIPELINEDP))
+@pytest.mark.parametrize("name", truth.list_programs(Program.PIPELINEDP))
 def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -> None:
-    chosen = truth.case(name, binds)
-    expected = truth.of(chosen)
+    chosen = truth.make_case(name, binds)
+    expected = truth.compute_truth(chosen)
     for library in (Program.PYTHON, Program.PIPELINEDP):
-        released = truth.run(chosen, library)
-        assert expected.holds(released), (library, released - expected.expected, expected.off)
+        released = truth.run_choice(chosen, library)
+        assert expected.covers(released), (library, released - expected.expected, expected.tolerance)
 
 
 @pytest.mark.parametrize("noise", NoiseKind)
@@ -43,12 +43,12 @@ def test_a_program_reads_a_file_as_the_app_does(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for library in (Program.PYTHON, Program.PIPELINEDP):
-        files.check(files.NASTY[name], library, tmp_path)
+        files.check_file(files.NASTY[name], library, tmp_path)
 
 
 @pytest.mark.usefixtures("folder")
 def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = together.several()
+    asked = together.make_several()
     names = run_program(asked, Program.PIPELINEDP)
     truth.check_together(asked, names["released"], monkeypatch)
     # What the accountant gave to each release: its share, of a mean half of it twice.
@@ -73,7 +73,7 @@ def test_gaussian_releases_have_the_noise_of_their_shares(
     epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its accountant composes losses on a grid: it draws the exact noise, up to the excess that errors count with."""
-    asked = replace(together.several(NoiseKind.GAUSSIAN), epsilon=epsilon, delta=delta)
+    asked = replace(together.make_several(NoiseKind.GAUSSIAN), epsilon=epsilon, delta=delta)
     names = run_program(asked, Program.PIPELINEDP)
     drawn = [found.mechanism_spec.noise_standard_deviation for found in names["accountant"]._mechanisms]
     expected: list[float] = []
@@ -134,7 +134,7 @@ def lost(asked: Any, one: audit.Run, other: audit.Run) -> float:
     assert all(map(math.isfinite, moved))
     if asked.noise is NoiseKind.LAPLACE:
         return math.fsum(moved) / float(asked.epsilon)
-    return audit.delta_of(math.hypot(*moved) ** 2 / 2.0, asked.epsilon) / float(asked.delta)
+    return audit.compute_delta(math.hypot(*moved) ** 2 / 2.0, asked.epsilon) / float(asked.delta)
 
 
 @pytest.mark.parametrize("name", audits.programs(Program.PIPELINEDP))

@@ -21,13 +21,13 @@ def test_the_sum_of_drawn_rows_has_the_moments_of_all_subsets() -> None:
     values = np.array([3.0, -1.0, 4.0, 1.5, 9.0])
     for most in range(1, 7):
         sums = [sum(subset) for subset in itertools.combinations(values, min(most, 5))]
-        assert truth._drawn(values, most) == pytest.approx((np.mean(sums), np.var(sums)))
+        assert truth._compute_draw_moments(values, most) == pytest.approx((np.mean(sums), np.var(sums)))
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.3, 0.5, 0.97])
 def test_the_bound_holds_for_exact_binomial_tails_and_is_not_idle(chance: float) -> None:
     users, copies = 400, truth.COPIES
-    off = truth._off([chance * (1.0 - chance)] * users, 1.0)
+    off = truth._bound_sampling([chance * (1.0 - chance)] * users, 1.0)
     drawn = stats.binom(users * copies, chance)
     beyond = float(drawn.sf(drawn.mean() + off) + drawn.cdf(drawn.mean() - off))
     assert beyond <= 1e-9
@@ -35,8 +35,8 @@ def test_the_bound_holds_for_exact_binomial_tails_and_is_not_idle(chance: float)
 
 
 def test_the_wide_bounds_change_nobodys_data() -> None:
-    assert max(map(truth._size, truth.USERS)) <= truth.NOBODY["max_rows"] <= truth.NOBODY["threshold"]
-    assert max(float(truth._rows(user).sum()) for user in truth.USERS) <= truth.NOBODY["max_total"]
+    assert max(map(truth._count_rows, truth.USERS)) <= truth.NOBODY["max_rows"] <= truth.NOBODY["threshold"]
+    assert max(float(truth._list_rows(user).sum()) for user in truth.USERS) <= truth.NOBODY["max_total"]
     each = [rows for user in truth.USERS for rows in user.values()]
     most = truth.NOBODY_PER_GROUP
     assert max(map(len, truth.USERS)) <= most["max_groups"]
@@ -64,25 +64,27 @@ def test_the_wide_bounds_change_nobodys_data() -> None:
     ],
 )
 def test_a_bound_that_is_a_little_off_would_be_seen(name: str, other: dict[str, float]) -> None:
-    right = truth.case(name, binds=True)
+    right = truth.make_case(name, binds=True)
     assert apart(right, replace(right, **other))
-    assert apart(right, truth.case(name, binds=False))
+    assert apart(right, truth.make_case(name, binds=False))
 
 
 def apart(one: Choice, other: Choice) -> bool:
     """Whether no release can be one that both choices allow."""
-    a, b = truth.of(one), truth.of(other)
-    return len(a.off) != len(b.off) or bool(np.any(np.abs(a.expected - b.expected) > a.off + b.off))
+    a, b = truth.compute_truth(one), truth.compute_truth(other)
+    return len(a.tolerance) != len(b.tolerance) or bool(
+        np.any(np.abs(a.expected - b.expected) > a.tolerance + b.tolerance)
+    )
 
 
 @pytest.mark.parametrize("name", ["mean, cap", "mean, smooth", "mean, cap, private counts", "quantile, cap"])
 def test_a_mean_or_a_quantile_is_narrowed_down(name: str) -> None:
     for binds in (False, True):
-        assert truth.of(truth.case(name, binds)).off.max() < 1.5  # of a range of 95
+        assert truth.compute_truth(truth.make_case(name, binds)).tolerance.max() < 1.5  # of a range of 95
 
 
 def test_every_program_of_both_libraries_is_run() -> None:
-    assert len(truth.programs(Program.PIPELINEDP)) == len(truth.programs(Program.TUMULT)) == 24
+    assert len(truth.list_programs(Program.PIPELINEDP)) == len(truth.list_programs(Program.TUMULT)) == 24
 
 
 @pytest.mark.parametrize("library", ["pipelinedp", "tumult"])

@@ -38,13 +38,13 @@ def spark(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("binds", [False, True], ids=["binds nobody", "binds"])
-@pytest.mark.parametrize("name", truth.programs(Program.TUMULT))
+@pytest.mark.parametrize("name", truth.list_programs(Program.TUMULT))
 def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -> None:
-    chosen = truth.case(name, binds)
-    expected = truth.of(chosen)
+    chosen = truth.make_case(name, binds)
+    expected = truth.compute_truth(chosen)
     for library in (Program.PYTHON, Program.TUMULT):
-        released = truth.run(chosen, library)
-        assert expected.holds(released), (library, released - expected.expected, expected.off)
+        released = truth.run_choice(chosen, library)
+        assert expected.covers(released), (library, released - expected.expected, expected.tolerance)
 
 
 @pytest.mark.parametrize("noise", NoiseKind)
@@ -58,7 +58,7 @@ def test_a_program_reads_a_file_as_the_app_does(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for library in (Program.PYTHON, Program.TUMULT):
-        files.check(files.NASTY[name], library, tmp_path)
+        files.check_file(files.NASTY[name], library, tmp_path)
 
 
 @pytest.mark.usefixtures("folder")
@@ -75,7 +75,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
         return evaluate(session, query, budget)
 
     monkeypatch.setattr(Session, "evaluate", recorded)
-    asked = together.several(noise)
+    asked = together.make_several(noise)
     names = run_program(asked, Program.TUMULT)
     truth.check_together(asked, names["released"], monkeypatch)
     expected: list[float] = []
@@ -86,7 +86,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
             rows = float(part.choice.max_rows or 0)
             expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]
         else:
-            expected.append(scale(together.moves(part, noise), amount, noise))
+            expected.append(scale(together.compute_move(part, noise), amount, noise))
     assert scales == pytest.approx(expected, rel=1e-6)
 
 

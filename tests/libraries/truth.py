@@ -40,81 +40,83 @@ NOBODY_PER_GROUP = {"max_groups": 32, "max_rows": 25, "max_total": 1300.0}
 # Weights that follow a share of 0.35 of the variance between users: min(h, s (a + b / (1 + 0.35 (s - 1)))).
 _GROWN = {"weight_of_rows": 0.4, "weight_of_users": 5.0, "user_share": 0.35}
 CHOICES = CHOICE_BY_NAME | {
-    name.replace("smooth", "smooth by rho"): replace(chosen, **_GROWN)
-    for name, chosen in CHOICE_BY_NAME.items()
+    name.replace("smooth", "smooth by rho"): replace(choice, **_GROWN)
+    for name, choice in CHOICE_BY_NAME.items()
     if name.startswith("mean, smooth")
 }
 
 
-def _users() -> list[dict[str, np.ndarray]]:
-    """The amounts of each user by group, read without any of our code."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+def _read_users() -> list[dict[str, np.ndarray]]:
+    """Read the amounts of each user by group, without any of our code."""
+    amounts_by_user: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with EVENTS.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
-            found[row["user_id"]][row["product"]].append(float(row["amount"]))
-    return [{group: np.array(amounts) for group, amounts in user.items()} for user in found.values()]
+            amounts_by_user[row["user_id"]][row["product"]].append(float(row["amount"]))
+    return [
+        {group: np.array(amounts) for group, amounts in user.items()} for user in amounts_by_user.values()
+    ]
 
 
-USERS = _users()
+USERS = _read_users()
 GROUPS = sorted({group for user in USERS for group in user})
 
 
-def programs(library: Program) -> list[str]:
-    """Names of the choices that the library has a program for."""
-    return [name for name, chosen in CHOICES.items() if write(chosen, library).text]
+def list_programs(library: Program) -> list[str]:
+    """List the names of the choices that the library has a program for."""
+    return [name for name, choice in CHOICES.items() if write(choice, library).text]
 
 
-def case(name: str, binds: bool) -> Choice:
-    """The choice at an epsilon with little noise, with its own bounds or with bounds that change nobody's data."""
-    chosen = replace(CHOICES[name], epsilon=EPSILON)
+def make_case(name: str, binds: bool) -> Choice:
+    """Make the choice at an epsilon with little noise, with its own bounds or with bounds that change nobody's data."""
+    choice = replace(CHOICES[name], epsilon=EPSILON)
     if binds:
-        return chosen
-    nobody = NOBODY_PER_GROUP if chosen.max_groups is not None else NOBODY
-    return replace(chosen, **{field: most for field, most in nobody.items() if getattr(chosen, field)})
+        return choice
+    nobody = NOBODY_PER_GROUP if choice.max_groups is not None else NOBODY
+    return replace(choice, **{field: largest for field, largest in nobody.items() if getattr(choice, field)})
 
 
-def run(chosen: Choice, library: Program) -> np.ndarray:
-    """What one run of the program releases: one number, one per quantile, or one per group in the order of GROUPS.
+def run_choice(choice: Choice, library: Program) -> np.ndarray:
+    """Return what one run of the program releases: one number, one per quantile, or one per group in `GROUPS`' order.
 
     Behind totals per group stands their sum, to which a user adds nearly the same whatever groups are drawn, so that
     it is far better known. Of a model, the rows that are kept of each user, ascending.
     """
     names: dict[str, Any] = {}
-    exec(compile(write(chosen, library).text, "program", "exec"), names)
-    kind = chosen.quantity
-    if kind is Quantity.MODEL:
+    exec(compile(write(choice, library).text, "program", "exec"), names)
+    quantity = choice.quantity
+    if quantity is Quantity.MODEL:
         return np.sort(names["kept"].groupby("user_id").size().to_numpy())
-    if kind is Quantity.QUANTILE:
-        found = names["quantiles"]
-        return np.array(list(found.values() if isinstance(found, dict) else found))
-    if chosen.max_groups is None:
-        return np.array([names[{Quantity.MEAN: "mean", Quantity.SUM: "total"}.get(kind, "count")]])
-    name = {Quantity.GROUP_COUNTS: "counts", Quantity.GROUP_MEANS: "means"}.get(kind, "totals")
-    has_vector = "noisy" in names and kind is not Quantity.GROUP_MEANS
+    if quantity is Quantity.QUANTILE:
+        quantiles = names["quantiles"]
+        return np.array(list(quantiles.values() if isinstance(quantiles, dict) else quantiles))
+    if choice.max_groups is None:
+        return np.array([names[{Quantity.MEAN: "mean", Quantity.SUM: "total"}.get(quantity, "count")]])
+    name = {Quantity.GROUP_COUNTS: "counts", Quantity.GROUP_MEANS: "means"}.get(quantity, "totals")
+    has_vector = "noisy" in names and quantity is not Quantity.GROUP_MEANS
     by_group = dict(zip(names["groups"], names["noisy"], strict=True)) if has_vector else names[name]
     assert sorted(by_group) == GROUPS
     values = [float(by_group[group]) for group in GROUPS]
-    return np.array(values if kind is Quantity.GROUP_MEANS else [*values, math.fsum(values)])
+    return np.array(values if quantity is Quantity.GROUP_MEANS else [*values, math.fsum(values)])
 
 
-def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every release of several is what it is expected to be, with the noise of its share or less."""
+def check_together(several: Several, releases: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that every release of several is what is expected, with the noise of its share or less."""
     monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.SMALLEST_SHARE)
-    for part in asked.releases:
-        chosen = part.choice
+    for release_share in several.releases:
+        choice = release_share.choice
         if (
-            chosen.quantity is not Quantity.MEAN
+            choice.quantity is not Quantity.MEAN
         ):  # Laplace noise of that share is more than the Gaussian noise of it
-            chosen = replace(chosen, noise=asked.noise, delta=asked.delta)
-        found = released[part.name]
-        if isinstance(found, dict):
-            assert sorted(found) == GROUPS
-            of_groups = [float(found[group]) for group in GROUPS]
+            choice = replace(choice, noise=several.noise, delta=several.delta)
+        release = releases[release_share.name]
+        if isinstance(release, dict):
+            assert sorted(release) == GROUPS
+            of_groups = [float(release[group]) for group in GROUPS]
             numbers = np.array([*of_groups, math.fsum(of_groups)])
         else:
-            numbers = np.array([float(found)])
-        expected = of(chosen)
-        assert expected.holds(numbers), (part.name, numbers - expected.expected, expected.off)
+            numbers = np.array([float(release)])
+        expected = compute_truth(choice)
+        assert expected.covers(numbers), (release_share.name, numbers - expected.expected, expected.tolerance)
 
 
 @dataclass(frozen=True)
@@ -122,55 +124,58 @@ class Truth:
     """What is expected of each released number, and how far from it one run may be."""
 
     expected: np.ndarray
-    off: np.ndarray
+    tolerance: np.ndarray
 
-    def holds(self, released: np.ndarray) -> bool:
-        return bool(np.all(np.abs(released - self.expected) <= self.off))
+    def covers(self, release: np.ndarray) -> bool:
+        """Return True if every number of the release is within the tolerance."""
+        return bool(np.all(np.abs(release - self.expected) <= self.tolerance))
 
 
-def of(chosen: Choice) -> Truth:
-    """The truth about the programs of a choice, whatever the library."""
-    kind = chosen.quantity
-    if kind is Quantity.MODEL:
-        rows = np.sort([min(_size(user), chosen.max_rows or 0) for user in USERS] * COPIES).astype(float)
+def compute_truth(choice: Choice) -> Truth:
+    """Compute the truth about the programs of a choice, whatever the library."""
+    quantity = choice.quantity
+    if quantity is Quantity.MODEL:
+        rows = np.sort([min(_count_rows(user), choice.max_rows or 0) for user in USERS] * COPIES).astype(
+            float
+        )
         return Truth(rows, np.zeros_like(rows))
-    if kind is Quantity.QUANTILE:
-        return _quantiles(chosen)
-    if kind is Quantity.MEAN:
-        return _mean(chosen)
-    if kind is Quantity.GROUP_MEANS:
-        return _group_means(chosen)
-    if chosen.max_groups is not None:
-        return _group_totals(chosen)
-    if kind is Quantity.SUM:
-        low, high = chosen.min_total, chosen.max_total or 0.0
-        each = [min(max(float(_rows(user).sum()), low), high) for user in USERS]
-        return Truth(np.array([COPIES * math.fsum(each)]), np.array([_noise(chosen, max(-low, high))]))
-    most = chosen.max_rows or 0
-    count = COPIES * sum(min(_size(user), most) for user in USERS)
-    return Truth(np.array([float(count)]), np.array([_noise(chosen, most) + 1.0]))  # a whole number
+    if quantity is Quantity.QUANTILE:
+        return _compute_quantiles(choice)
+    if quantity is Quantity.MEAN:
+        return _compute_mean(choice)
+    if quantity is Quantity.GROUP_MEANS:
+        return _compute_group_means(choice)
+    if choice.max_groups is not None:
+        return _compute_group_totals(choice)
+    if quantity is Quantity.SUM:
+        low, high = choice.min_total, choice.max_total or 0.0
+        each = [min(max(float(_list_rows(user).sum()), low), high) for user in USERS]
+        return Truth(np.array([COPIES * math.fsum(each)]), np.array([_bound_noise(choice, max(-low, high))]))
+    max_rows = choice.max_rows or 0
+    count = COPIES * sum(min(_count_rows(user), max_rows) for user in USERS)
+    return Truth(np.array([float(count)]), np.array([_bound_noise(choice, max_rows) + 1.0]))  # a whole number
 
 
-def _rows(user: dict[str, np.ndarray]) -> np.ndarray:
+def _list_rows(user: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate(list(user.values()))
 
 
-def _size(user: dict[str, np.ndarray]) -> int:
+def _count_rows(user: dict[str, np.ndarray]) -> int:
     return sum(map(len, user.values()))
 
 
-def _noise(chosen: Choice, sensitivity: float, share: float = 1.0) -> float:
-    """Bound on the noise of one number for a share of the budget; 5 % for what a library adds against rounding."""
-    if chosen.noise is NoiseKind.LAPLACE:
+def _bound_noise(choice: Choice, sensitivity: float, share: float = 1.0) -> float:
+    """Bound the noise of one number for a share of the budget; 5 % for what a library adds against rounding."""
+    if choice.noise is NoiseKind.LAPLACE:
         return 1.05 * sensitivity / (share * EPSILON) * SURE
     # By zero-concentrated DP (Bun and Steinke 2016, proposition 1.3), which needs more than the exact mechanism.
-    log = math.log(1.0 / (chosen.delta or 0.0))
+    log = math.log(1.0 / (choice.delta or 0.0))
     rho = (share * EPSILON / (math.sqrt(share * EPSILON + log) + math.sqrt(log))) ** 2
     return 1.05 * sensitivity / math.sqrt(2.0 * rho) * 6.2
 
 
-def _off(variances: Sequence[float], largest: float) -> float:
-    """Bernstein: the sum over users of all copies is off by more with probability at most 1e-9.
+def _bound_sampling(variances: Sequence[float], largest: float) -> float:
+    """Return by how much the sum over users of all copies is off with probability at most 1e-9 (Bernstein).
 
     ``variances`` are of what each user of one copy adds, ``largest`` is how far a user may be off.
     """
@@ -179,141 +184,159 @@ def _off(variances: Sequence[float], largest: float) -> float:
     return third + math.sqrt(third**2 + 2.0 * log * COPIES * math.fsum(variances))
 
 
-def _drawn(values: np.ndarray, most: int) -> tuple[float, float]:
-    """Expectation and variance of the sum of at most so many of the values, drawn without replacement."""
+def _compute_draw_moments(values: np.ndarray, max_values: int) -> tuple[float, float]:
+    """Compute expectation and variance of the sum of at most ``max_values`` values, drawn without replacement."""
     size = len(values)
-    if size <= most:
+    if size <= max_values:
         return float(values.sum()), 0.0
-    return most * float(values.mean()), most * (1.0 - most / size) * float(values.var(ddof=1))
+    return max_values * float(values.mean()), max_values * (1.0 - max_values / size) * float(
+        values.var(ddof=1)
+    )
 
 
-def _weight(chosen: Choice, rows: int) -> float:
-    """What all rows of a user weigh together."""
-    grown = chosen.weight_of_rows + chosen.weight_of_users / (1.0 + (rows - 1) * chosen.user_share)
-    return min(rows * grown, float(chosen.threshold or chosen.max_rows or 0))
+def _compute_weight(choice: Choice, rows: int) -> float:
+    """Compute what all rows of a user weigh together."""
+    grown = choice.weight_of_rows + choice.weight_of_users / (1.0 + (rows - 1) * choice.user_share)
+    return min(rows * grown, float(choice.threshold or choice.max_rows or 0))
 
 
-def _mean(chosen: Choice) -> Truth:
-    """Both sums around the middle of the range; the number of rows kept, or their weight, is not random."""
-    low, high = chosen.lower or 0.0, chosen.upper or 0.0
-    half, bound = (high - low) / 2.0, chosen.threshold or chosen.max_rows or 0
+def _compute_mean(choice: Choice) -> Truth:
+    """Compute both sums around the middle of the range; the rows kept, or their weight, are not random."""
+    low, high = choice.lower or 0.0, choice.upper or 0.0
+    half_width, bound = (high - low) / 2.0, choice.threshold or choice.max_rows or 0
     sums, variances = [], []
     for user in USERS:
-        values = np.clip(_rows(user), low, high) - (low + half)
-        if chosen.threshold is not None:
-            total, variance = _weight(chosen, len(values)) * float(values.mean()), 0.0
+        values = np.clip(_list_rows(user), low, high) - (low + half_width)
+        if choice.threshold is not None:
+            total, variance = _compute_weight(choice, len(values)) * float(values.mean()), 0.0
         else:
-            total, variance = _drawn(values, chosen.max_rows or 0)
+            total, variance = _compute_draw_moments(values, choice.max_rows or 0)
         sums.append(total)
         variances.append(variance)
-    kept = COPIES * math.fsum(_weight(chosen, _size(user)) for user in USERS)
-    ratio = COPIES * math.fsum(sums) / kept
-    sampling = _off(variances, bound * half) if any(variances) else 0.0
-    if chosen.has_public_counts:
-        off = (sampling + _noise(chosen, 2.0 * bound * half)) / kept
+    kept_weight = COPIES * math.fsum(_compute_weight(choice, _count_rows(user)) for user in USERS)
+    ratio = COPIES * math.fsum(sums) / kept_weight
+    sampling = _bound_sampling(variances, bound * half_width) if any(variances) else 0.0
+    if choice.has_public_counts:
+        tolerance = (sampling + _bound_noise(choice, 2.0 * bound * half_width)) / kept_weight
     else:
         # Half of the budget each, or one budget for two sums of twice the sensitivity.
-        noise = _noise(chosen, bound * half, 0.5)
-        of_rows = _noise(chosen, bound, 0.5)
-        off = (sampling + noise + abs(ratio) * of_rows) / (kept - of_rows)
-    return Truth(np.array([low + half + ratio]), np.array([off]))
+        noise = _bound_noise(choice, bound * half_width, 0.5)
+        rows_noise = _bound_noise(choice, bound, 0.5)
+        tolerance = (sampling + noise + abs(ratio) * rows_noise) / (kept_weight - rows_noise)
+    return Truth(np.array([low + half_width + ratio]), np.array([tolerance]))
 
 
-def _in_group(user: dict[str, np.ndarray], chosen: Choice) -> float:
-    """Probability that a group of the user is drawn."""
-    return min(1.0, (chosen.max_groups or 0) / len(user))
+def _compute_group_chance(user: dict[str, np.ndarray], choice: Choice) -> float:
+    """Return the probability that a group of the user is drawn."""
+    return min(1.0, (choice.max_groups or 0) / len(user))
 
 
-def _over_groups(chosen: Choice, each: float) -> float:
-    """Sensitivity where each group of a user moves by at most so much: in L1 or, for Gaussian noise, in L2."""
-    groups = chosen.max_groups or 0
-    return each * (groups if chosen.noise is NoiseKind.LAPLACE else math.sqrt(groups))
+def _scale_by_groups(choice: Choice, each: float) -> float:
+    """Return the sensitivity if each group of a user moves by at most ``each``: in L1, with Gaussian noise in L2."""
+    groups = choice.max_groups or 0
+    return each * (groups if choice.noise is NoiseKind.LAPLACE else math.sqrt(groups))
 
 
-def _group_totals(chosen: Choice) -> Truth:
-    expected, off, groups = [], [], chosen.max_groups or 0
-    most = {Quantity.GROUP_COUNTS: 1.0, Quantity.GROUP_ROWS: float(chosen.max_rows or 0)}
-    each = most.get(chosen.quantity, max(-chosen.min_total, chosen.max_total or 0.0))
-    noise = _noise(chosen, _over_groups(chosen, each))
+def _compute_group_totals(choice: Choice) -> Truth:
+    expected, tolerances, groups = [], [], choice.max_groups or 0
+    amount_limits = {Quantity.GROUP_COUNTS: 1.0, Quantity.GROUP_ROWS: float(choice.max_rows or 0)}
+    each = amount_limits.get(choice.quantity, max(-choice.min_total, choice.max_total or 0.0))
+    noise = _bound_noise(choice, _scale_by_groups(choice, each))
     for group in GROUPS:
         total, variances = 0.0, []
         for user in USERS:
             if group not in user:
                 continue
-            chance, amount = _in_group(user, chosen), _amount(chosen, user[group])
+            chance, amount = _compute_group_chance(user, choice), _compute_amount(choice, user[group])
             total += chance * amount
             variances.append(amount**2 * chance * (1.0 - chance))
         expected.append(COPIES * total)
-        sampling = _off(variances, each) if any(variances) else 0.0
-        off.append(sampling + noise + 1.0)  # a whole number
-    drawn = [_drawn(np.array([_amount(chosen, rows) for rows in user.values()]), groups) for user in USERS]
-    expected.append(COPIES * math.fsum(total for total, _ in drawn))
-    variances = [variance for _, variance in drawn]
-    sampling = _off(variances, groups * each) if any(variances) else 0.0
+        sampling = _bound_sampling(variances, each) if any(variances) else 0.0
+        tolerances.append(sampling + noise + 1.0)  # a whole number
+    draw_moments = [
+        _compute_draw_moments(np.array([_compute_amount(choice, rows) for rows in user.values()]), groups)
+        for user in USERS
+    ]
+    expected.append(COPIES * math.fsum(total for total, _ in draw_moments))
+    variances = [variance for _, variance in draw_moments]
+    sampling = _bound_sampling(variances, groups * each) if any(variances) else 0.0
     # The sum of n draws of Laplace noise of scale b exceeds (ln(2e9) - n ln(1 - x^2)) b / x with probability 1e-9 at
     # most, for every x below 1 (Chernoff); for 40 of them and x = 0.6 that is 66 b, and sqrt(40) ln(1e9) b is 131 b.
-    off.append(sampling + math.sqrt(len(GROUPS)) * noise + 1.0)
-    return Truth(np.array(expected), np.array(off))
+    tolerances.append(sampling + math.sqrt(len(GROUPS)) * noise + 1.0)
+    return Truth(np.array(expected), np.array(tolerances))
 
 
-def _amount(chosen: Choice, rows: np.ndarray) -> float:
-    """What a group of a user adds where it is drawn."""
-    if chosen.quantity is Quantity.GROUP_COUNTS:
+def _compute_amount(choice: Choice, rows: np.ndarray) -> float:
+    """Compute what a group of a user adds where it is drawn."""
+    if choice.quantity is Quantity.GROUP_COUNTS:
         return 1.0
-    if chosen.quantity is Quantity.GROUP_ROWS:
-        return float(min(len(rows), chosen.max_rows or 0))
-    return min(max(float(rows.sum()), chosen.min_total), chosen.max_total or 0.0)
+    if choice.quantity is Quantity.GROUP_ROWS:
+        return float(min(len(rows), choice.max_rows or 0))
+    return min(max(float(rows.sum()), choice.min_total), choice.max_total or 0.0)
 
 
-def _group_means(chosen: Choice) -> Truth:
-    expected, off = [], []
-    low, high, most = chosen.lower or 0.0, chosen.upper or 0.0, chosen.max_rows or 0
-    half = (high - low) / 2.0
-    noise = _noise(chosen, _over_groups(chosen, most * half), 0.5)
-    of_rows = _noise(chosen, _over_groups(chosen, most), 0.5)
+def _compute_group_means(choice: Choice) -> Truth:
+    expected, tolerances = [], []
+    low, high, max_rows = choice.lower or 0.0, choice.upper or 0.0, choice.max_rows or 0
+    half_width = (high - low) / 2.0
+    noise = _bound_noise(choice, _scale_by_groups(choice, max_rows * half_width), 0.5)
+    rows_noise = _bound_noise(choice, _scale_by_groups(choice, max_rows), 0.5)
     for group in GROUPS:
-        of_users = []
+        user_moments = []
         for user in USERS:
             if group in user:
-                values = np.clip(user[group], low, high) - (low + half)
-                of_users.append((_in_group(user, chosen), min(len(values), most), *_drawn(values, most)))
-        ratio = sum(p * total for p, _, total, _ in of_users) / sum(p * rows for p, rows, _, _ in of_users)
+                values = np.clip(user[group], low, high) - (low + half_width)
+                user_moments.append(
+                    (
+                        _compute_group_chance(user, choice),
+                        min(len(values), max_rows),
+                        *_compute_draw_moments(values, max_rows),
+                    )
+                )
+        ratio = sum(p * total for p, _, total, _ in user_moments) / sum(
+            p * rows for p, rows, _, _ in user_moments
+        )
         # Of each user's sum less ratio times rows, and of the rows: the law of total variance.
-        apart = [p * (v + (1.0 - p) * (t - ratio * rows) ** 2) for p, rows, t, v in of_users]
-        counts = [p * (1.0 - p) * rows**2 for p, rows, _, _ in of_users]
-        sampling = _off(apart, 4.0 * half * most) if any(apart) else 0.0
-        fewer = _off(counts, most) if any(counts) else 0.0
-        rows_left = COPIES * sum(p * rows for p, rows, _, _ in of_users) - fewer - of_rows
+        deviations = [p * (v + (1.0 - p) * (t - ratio * rows) ** 2) for p, rows, t, v in user_moments]
+        counts = [p * (1.0 - p) * rows**2 for p, rows, _, _ in user_moments]
+        sampling = _bound_sampling(deviations, 4.0 * half_width * max_rows) if any(deviations) else 0.0
+        fewer = _bound_sampling(counts, max_rows) if any(counts) else 0.0
+        rows_left = COPIES * sum(p * rows for p, rows, _, _ in user_moments) - fewer - rows_noise
         assert rows_left > 0.0
-        expected.append(low + half + ratio)
-        off.append((sampling + noise + abs(ratio) * of_rows) / rows_left)
-    return Truth(np.array(expected), np.array(off))
+        expected.append(low + half_width + ratio)
+        tolerances.append((sampling + noise + abs(ratio) * rows_noise) / rows_left)
+    return Truth(np.array(expected), np.array(tolerances))
 
 
-def _quantiles(chosen: Choice) -> Truth:
-    """Between which values a quantile lies: where so many rows are expected below as were drawn, less what is off."""
-    low, high, most = chosen.lower or 0.0, chosen.upper or 0.0, chosen.max_rows or 0
-    values = np.unique(np.concatenate([np.clip(_rows(user), low, high) for user in USERS]))
-    below, variances = np.zeros(len(values)), np.zeros(len(values))
+def _compute_quantiles(choice: Choice) -> Truth:
+    """Return the values between which a quantile lies: where the expected rows below fit those drawn, plus or less."""
+    low, high, max_rows = choice.lower or 0.0, choice.upper or 0.0, choice.max_rows or 0
+    values = np.unique(np.concatenate([np.clip(_list_rows(user), low, high) for user in USERS]))
+    rows_below, variances = np.zeros(len(values)), np.zeros(len(values))
     for user in USERS:
-        rows = np.sort(np.clip(_rows(user), low, high))
-        size, drawn = len(rows), min(len(rows), most)
+        rows = np.sort(np.clip(_list_rows(user), low, high))
+        size, drawn_rows = len(rows), min(len(rows), max_rows)
         share = np.searchsorted(rows, values, side="right") / size
-        below += COPIES * drawn * share
-        variances += drawn * share * (1.0 - share) * (size - drawn) / max(size - 1, 1)
-    kept = below[-1]
-    sampling = _off([float(variances.max())], most) if np.any(variances) else 0.0
+        rows_below += COPIES * drawn_rows * share
+        variances += drawn_rows * share * (1.0 - share) * (size - drawn_rows) / max(size - 1, 1)
+    all_rows = rows_below[-1]
+    sampling = _bound_sampling([float(variances.max())], max_rows) if np.any(variances) else 0.0
     # The coarsest of the mechanisms is a tree of four levels with sixteen children each, whose counts are all noisy
     # and share the budget of one quantile.
-    noise = 4 * 16 * 4 * most / chosen.epsilon_per_quantile * SURE
+    noise = 4 * 16 * 4 * max_rows / choice.epsilon_per_quantile * SURE
     cell = (high - low) / 2000  # plain Python's candidates
     ends = []
-    for q in chosen.quantiles:
-        first = values[np.searchsorted(below, q * kept - sampling - noise)] - cell
-        last = (
-            values[min(np.searchsorted(below, q * kept + sampling + noise, side="right"), len(values) - 1)]
+    for q in choice.quantiles:
+        first_value = values[np.searchsorted(rows_below, q * all_rows - sampling - noise)] - cell
+        last_value = (
+            values[
+                min(
+                    np.searchsorted(rows_below, q * all_rows + sampling + noise, side="right"),
+                    len(values) - 1,
+                )
+            ]
             + cell
         )
-        ends.append((first, last))
+        ends.append((first_value, last_value))
     low_ends, high_ends = np.array(ends).T
     return Truth((low_ends + high_ends) / 2.0, (high_ends - low_ends) / 2.0)

@@ -21,7 +21,7 @@ ALL_COPIES = comparison.simulate_cost
 
 @pytest.fixture(scope="session", autouse=True)
 def few_copies() -> Iterator[None]:
-    """Choose privately simulates copies: a few are enough where a test does not read them."""
+    """Simulate a few copies on Choose privately: they are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "simulate_cost", functools.partial(ALL_COPIES, num_runs=3))
         yield
@@ -29,7 +29,7 @@ def few_copies() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)  # of the session it would last into the tests of the core
 def few_subsamples() -> Iterator[None]:
-    """Of a cap on Quantile, whose errors are averages over them: a tenth says the same of words, figures and wiring."""
+    """Average a tenth of a cap's subsamples on Quantile: that says the same of words, figures and wiring."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanism, "SUBSAMPLES", 40)
         patch.setattr(rows, "SEARCH_SUBSAMPLES", 10)
@@ -40,7 +40,7 @@ FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
 def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
-    """As `experiment.fill`, until there is a first curve."""
+    """Do as `experiment.fill_table`, until there is a first curve."""
     if named.get("on_update") is None or "should_stop" not in named:
         return FILL(table, **named)
     updates: list[object] = []
@@ -53,7 +53,7 @@ def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
 
 
 def of_first_split(question: experiment.Experiment, *rest: Any) -> experiment.References | None:
-    """As `experiment.references`, with what is found on the first split in the place of all."""
+    """Do as `experiment.compute_references`, with what is found on the first split in the place of all."""
     solutions = REFERENCES(dataclasses.replace(question, splits=question.splits[:1]), *rest)
     if solutions is None:
         return None
@@ -64,7 +64,7 @@ def of_first_split(question: experiment.Experiment, *rest: Any) -> experiment.Re
 
 @pytest.fixture(scope="session", autouse=True)
 def few_runs() -> Iterator[None]:
-    """Training makes its runs beside the page whenever it is opened: a first curve is enough elsewhere."""
+    """Stop Training at a first curve, which is enough elsewhere: it makes its runs whenever the page is opened."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "fill_table", first_runs)
         patch.setattr(experiment, "compute_references", of_first_split)
@@ -73,13 +73,13 @@ def few_runs() -> Iterator[None]:
 
 @pytest.fixture
 def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many copies as on the page, for a test that reads them."""
+    """Simulate as many copies as on the page, for a test that reads them."""
     monkeypatch.setattr(comparison, "simulate_cost", ALL_COPIES)
 
 
 @pytest.fixture
 def report_contents():
-    """What pages contribute, by stem: AppTest cannot see what a button downloads."""
+    """Yield what pages contribute, by stem: AppTest cannot see what a button downloads."""
     contents = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
         patch.setattr(
@@ -92,7 +92,7 @@ def report_contents():
 
 @pytest.fixture(scope="session", autouse=True)
 def settled_memory() -> Iterator[None]:
-    """What a server does once is done again after caches were cleared; `tests/conftest.py` does it for the tests."""
+    """Do once what a server does once, also after caches were cleared; `tests/conftest.py` does it for the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shell, "freeze_memory", lambda: True)
         yield

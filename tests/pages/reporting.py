@@ -26,7 +26,7 @@ MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
 
 
 def marks(text):
-    """What stands for a symbol outside of LaTeX and code: '^2', 'n_tau'."""
+    """Return what stands for a symbol outside of LaTeX and code: '^2', 'n_tau'."""
     return MARKS.findall(MATH_OR_CODE.sub("", text))
 
 

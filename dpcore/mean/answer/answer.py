@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import section, standard
@@ -57,29 +58,34 @@ PLAIN = mean.Growth()
 
 def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.Solver:
     """Find the best bounds; the summary of the values does not depend on epsilon, and is computed once."""
-    summary = None
+    value_summary = None
     if dataset.values is not None:
-        summary = yield section.Cached(
-            ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), num_kept=8
-        )
-    solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), summary))
+        summary_inputs = dataset, parameters.lower, parameters.upper
+        value_summary = yield section.Cached(ValueSummary.from_dataset, summary_inputs, num_kept=8)
+    solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), value_summary))
     return section.SearchResult(solution)
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
-    parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
-    variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
-    share = wording.number(problem.user_share, 2)
-    users = f"ρ = {share}" if problem.table is None else "the values themselves"
-    sentence = "There are no values to read."
-    if clamped is not None:
-        outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
-        sentence = outside.write_sentence("[L, U]", " and is clamped", " and are clamped")
+    parameters, problem, clamped_values = (
+        answer.parameters,
+        answer.solution.problem,
+        answer.solution.clamped_values,
+    )
+    numbers = parameters.value_bound, problem.value_variance, parameters.largest_variance
+    bound_text, variance_text, largest_text = map(wording.number, numbers)
+    share_text = f"ρ = {wording.number(problem.user_share, 2)}"
+    users_text = share_text if problem.table_values is None else "the values themselves"
+    values_text = "There are no values to read."
+    if clamped_values is not None:
+        num_outside = clamped_values.num_below, clamped_values.num_above
+        outside_counts = OutsideCounts(*num_outside, problem.histogram.num_rows)
+        values_text = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
-        sentence += " The worst case stands in for σ²."
+        values_text += " The worst case stands in for σ²."
     yield section.Note(
-        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most {largest}), {users}. {sentence}"
+        f"B = {bound_text}, σ² = {variance_text} (at most {largest_text}), {users_text}. {values_text}"
     )
 
 
@@ -90,11 +96,11 @@ def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show what the assumption of independent rows hides."""
-    summary = answer.solution.values
-    if summary is None:
+    value_summary = answer.solution.value_summary
+    if value_summary is None:
         yield NO_VALUES
         return
-    yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, summary))
+    yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, value_summary))
     yield section.Figures((answer.plots["mean-shift"](),), controlled_axes="y", axes_with_main_limits="x")
     yield section.Label()
 
@@ -131,115 +137,117 @@ def build_answer(
     Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
     `dpcore.mean.public_counts`, `dpcore.mean.models` and `dpcore.mean.table_values`.
     """
-    if solution is None:
-        solution = solve(
-            dataset, parameters, ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
-        )
-    solved, clamped = solution, solution.clamped
-    figures: dict[str, Callable[[], Plot]] = {
-        "mean-error": lambda: plots.plot_errors(solved, dataset, parameters.own_bound),
-        "mean-weights": lambda: plots.plot_weights(solved, dataset),
+    mean_solution = solution or solve(
+        dataset, parameters, ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
+    )
+    cap_choice, smooth_choice = mean_solution.cap_choice, mean_solution.smooth_choice
+    cap, clamped_values = cap_choice.max_contributions, mean_solution.clamped_values
+    users_solution = mean_solution.users_solution if parameters.clamp is Clamp.USERS else None
+    plots_by_name: dict[str, Callable[[], Plot]] = {
+        "mean-error": lambda: plots.plot_errors(mean_solution, dataset, parameters.own_bound),
+        "mean-weights": lambda: plots.plot_weights(mean_solution, dataset),
     }
-    if clamped is not None:
-        figures["mean-shift"] = lambda: plots.plot_shift(solved, dataset, clamped)
+    if clamped_values is not None:
+        plots_by_name["mean-shift"] = lambda: plots.plot_shift(mean_solution, dataset, clamped_values)
     if dataset.values is not None and plots.has_range_choice(dataset):
-        choose_ranges = functools.cache(lambda: plots.choose_ranges(dataset, solved, parameters))
-        figures["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), dataset)
-        figures["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), dataset)
+        choose_ranges = functools.cache(lambda: plots.choose_ranges(dataset, mean_solution, parameters))
+        plots_by_name["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), dataset)
+        plots_by_name["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), dataset)
+
+    def describe_errors() -> dict[str, object]:
+        """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
+        if users_solution is not None:
+            names = "variance", "privacy_variance", "shift"
+            errors_by_part = {name: float(getattr(users_solution.mean_error, name)) for name in names}
+            return {"standard_error": users_solution.standard_error, **errors_by_part}
+        cap_entries, smooth_entries = (
+            private_counts.error_parts(choice, mean_solution.problem.noise.kind)
+            for choice in (cap_choice, smooth_choice)
+        )
+        kept_rows = float(dataset.histogram.kept_rows(cap))
+        return {"rows_kept_at_cap": kept_rows, "cap": cap_entries, "smooth": smooth_entries}
+
     answer = Answer(
-        headline=standard.instruct_to_cap(wording.counted(solved.cap.max_contributions, "row")),
-        detail=write_detail(solved, dataset, parameters),
-        numbers=build_numbers(solved),
-        assumptions=assumptions(solved.problem),
+        headline=standard.instruct_to_cap(wording.counted(cap, "row")),
+        detail=write_detail(mean_solution, dataset, parameters),
+        numbers=build_numbers(mean_solution),
+        assumptions=assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
-        facts=build_facts(solved, dataset, parameters),
+        facts=build_facts(mean_solution, dataset, parameters),
         proofs=(
-            ("Bound", solved.cap.certificate, solved.cap.stop_reason),
-            ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
+            ("Bound", cap_choice.certificate, cap_choice.stop_reason),
+            ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
         code=CodeChoice(
-            lambda: write_mean_forms(solved, dataset, parameters),
+            lambda: write_mean_forms(mean_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
-        near_optimal=describe_near_optimal(solved),
-        error_parts=list_error_parts(solved),
+        near_optimal=describe_near_optimal(mean_solution),
+        error_parts=list_error_parts(mean_solution),
         parameters=parameters,
-        solution=solved,
-        plots=figures,
-        make_methods=lambda: write_methods(solved, dataset, parameters),
+        solution=mean_solution,
+        plots=plots_by_name,
+        make_methods=lambda: write_methods(mean_solution, dataset, parameters),
         files={
             "mean_weights.csv": lambda: write_weights_csv(
-                solved.problem, solved.smooth.threshold, solved.cap.max_contributions, dataset.provenance
+                mean_solution.problem, smooth_choice.threshold, cap, dataset.provenance
             )
         },
-        setting=build_setting(solved, dataset, parameters),
+        setting=build_setting(mean_solution, dataset, parameters),
         sections=SECTIONS,
     )
-    if solved.users is not None and parameters.clamp is Clamp.USERS:
-        answer = _clamp_users(answer, solved, solved.users, dataset)
+    if users_solution is not None:
+        answer = _clamp_users(answer, mean_solution, users_solution, dataset)
     return add_choice(
         answer,
         dataset,
         "mean",
-        lambda: (
-            _detail_users(solved.users)
-            if solved.users is not None and parameters.clamp is Clamp.USERS
-            else {
-                "rows_kept_at_cap": float(dataset.histogram.kept_rows(solved.cap.max_contributions)),
-                "cap": private_counts.error_parts(solved.cap, solved.problem.noise.kind),
-                "smooth": private_counts.error_parts(solved.smooth, solved.problem.noise.kind),
-            }
-        ),
+        describe_errors,
         number_keys=("max_contributions", "threshold", "deviation_limit", "rows_error"),
-        question_entries=_describe_release(solved, parameters.clamp),
-        data_entries=_describe_values(solved, dataset, parameters),
+        question_entries=_describe_release(mean_solution, parameters.clamp),
+        data_entries=_describe_values(mean_solution, dataset, parameters),
     )
 
 
 def _clamp_users(
-    answer: Answer, solution: MeanSolution, clamped_users: users.UsersSolution, dataset: Dataset
+    answer: Answer, solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset
 ) -> Answer:
     """Return the answer for clamped users from that for clamped rows."""
-    parameters, rows_error, problem = answer.parameters, solution.smooth.standard_error, solution.problem
-    key = solution.error_name.replace(" ", "_")
-    rows_methods = answer.make_methods
-    weight_growth = (
-        mean.growth(problem, clamped_users.threshold) if clamped_users.deviations is None else PLAIN
-    )
-    figures = {
-        "mean-error": lambda: users.plot_user_errors(
-            clamped_users, solution.bounds, solution.smoothed, problem, dataset, parameters.own_bound
-        )
-    }
+    parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
+    own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
+    leak_sentences = warn_of_leaks(solution, dataset, parameters)
 
-    def make_methods() -> Methods | None:
-        methods = None if rows_methods is None else rows_methods()
-        return methods and users.write_user_methods(methods, clamped_users, problem, parameters)
+    def plot_errors() -> Plot:
+        """Plot the error over the bound, of clamped users and of clamped rows."""
+        curves = solution.bounds, solution.smooth_errors
+        return users.plot_user_errors(users_solution, *curves, problem, dataset, own_bound)
+
+    def make_methods() -> Methods:
+        """Write the methods section of clamped users."""
+        methods = write_methods(solution, dataset, parameters)
+        return users.write_user_methods(methods, users_solution, problem, parameters)
 
     return replace(
         answer,
-        headline=users.write_headline(clamped_users),
-        detail=users.write_user_detail(
-            clamped_users,
-            solution.smooth,
-            problem,
-            warn_of_leaks(solution, dataset, parameters),
+        headline=users.write_headline(users_solution),
+        detail=users.write_user_detail(users_solution, smooth_choice, problem, leak_sentences),
+        numbers=users.build_user_numbers(
+            users_solution, smooth_choice.standard_error, error_key, dataset.histogram.num_users
         ),
-        numbers=users.build_user_numbers(clamped_users, rows_error, key, dataset.histogram.num_users),
         assumptions=assumptions(problem, Clamp.USERS),
-        facts=users.build_user_facts(clamped_users, problem, answer.facts, parameters.own_bound),
+        facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
-        error_parts=users.list_user_error_parts(clamped_users),
-        plots={**answer.plots, **figures},
+        error_parts=users.list_user_error_parts(users_solution),
+        plots={**answer.plots, "mean-error": plot_errors},
         make_methods=make_methods,
         code=CodeChoice(
-            lambda: _write_user_forms(solution, clamped_users, weight_growth, dataset, parameters),
+            lambda: _write_user_forms(solution, users_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
         files={
             "mean_weights.csv": lambda: write_weights_csv(
-                problem, clamped_users.threshold, solution.cap.max_contributions, dataset.provenance
+                problem, users_solution.threshold, solution.cap_choice.max_contributions, dataset.provenance
             )
         },
     )
@@ -247,72 +255,76 @@ def _clamp_users(
 
 def _write_user_forms(
     solution: MeanSolution,
-    clamped_users: users.UsersSolution,
-    weight_growth: mean.Growth,
+    users_solution: users.UsersSolution,
     dataset: Dataset,
     parameters: MeanParameters,
 ) -> Forms:
     """Write the program that clamps users' deviations; it has smooth weights."""
-    choice = write_bound_forms(
-        0, clamped_users.threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
+    threshold, growth = users_solution.threshold, PLAIN
+    if users_solution.user_deviations is None:
+        growth = mean.growth(solution.problem, threshold)
+    code_choice = write_bound_forms(
+        0, threshold, solution.neighbours, dataset, parameters, growth, clamps_users=True
     )
-    assert choice is not None  # The range is not empty, and the bound is above 0.
-    return choice.forms
+    assert code_choice is not None  # The range is not empty, and the bound is above 0.
+    return code_choice.forms
 
 
 def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
     problem = solution.problem
-    mechanism, errors = problem.noise.kind.value, "exact"
-    source = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
-    if isinstance(problem, PrivateCountsProblem):
-        is_pair, errors = problem.release is Release.PAIR, private_counts.ERROR_IS
-        sums = "pair of sums of w (y - L) and w (U - y)" if is_pair else "sums of w (y - (L + U) / 2) and w"
-        sums = "pair of sums of B u / 2 + z and B u / 2 - z" if clamp is Clamp.USERS else sums
-        mechanism = f"{mechanism}, on the {sums}"
-        source = "Sweet Spot; Epasto et al. 2020 has public counts only"
-    if clamp is Clamp.USERS:
-        source = "Sweet Spot, docs/mean.md"
-    neighbours = solution.neighbours.value
-    return {"neighbours": neighbours, "mechanism": mechanism, "errors_are": errors, "source": source}
-
-
-def _detail_users(clamped_users: users.UsersSolution) -> dict[str, float]:
-    """Return the error of clamped users with its parts, for the choice file."""
-    error = clamped_users.error
-    parts = {"variance": error.variance, "privacy_variance": error.privacy_variance, "shift": error.shift}
-    return {"standard_error": clamped_users.standard_error} | {
-        name: float(part) for name, part in parts.items()
+    entries = {
+        "neighbours": solution.neighbours.value,
+        "mechanism": problem.noise.kind.value,
+        "errors_are": "exact",
     }
+    entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
+    if isinstance(problem, PrivateCountsProblem):
+        sums_text = "sums of w (y - (L + U) / 2) and w"
+        if clamp is Clamp.USERS:
+            sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
+        elif problem.release is Release.PAIR:
+            sums_text = "pair of sums of w (y - L) and w (U - y)"
+        entries["mechanism"] += f", on the {sums_text}"
+        entries["errors_are"] = private_counts.ERROR_IS
+        entries["source"] = "Sweet Spot; Epasto et al. 2020 has public counts only"
+    if clamp is Clamp.USERS:
+        entries["source"] = "Sweet Spot, docs/mean.md"
+    return entries
 
 
 def _describe_values(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
     """Return the variance and the user share that the choice file states, each with its label."""
-    problem, has_values, source = solution.problem, dataset.values is not None, parameters.variance_source
-    if not has_values and source is VarianceSource.FROM_VALUES:
-        source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
+    problem, variance_source, has_values = (
+        solution.problem,
+        parameters.variance_source,
+        dataset.values is not None,
+    )
+    if not has_values and variance_source is VarianceSource.FROM_VALUES:
+        variance_source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
 
-    def label(reads: bool) -> str:
-        return dataset.provenance.label if reads and has_values else "public input"
+    def label(reads_values: bool) -> str:
+        """Return the label of the data for a number that is read off the values, else that of a public input."""
+        return dataset.provenance.label if reads_values and has_values else "public input"
 
-    description = {
+    entries = {
         "value_variance": problem.value_variance,
-        "value_variance_from": source.value,
-        "value_variance_label": label(source is VarianceSource.FROM_VALUES),
+        "value_variance_from": variance_source.value,
+        "value_variance_label": label(variance_source is VarianceSource.FROM_VALUES),
     }
-    if problem.table is None:
+    if problem.table_values is None:
         share_label = label(parameters.likeness is mean.Likeness.FROM_VALUES)
-        description |= {"user_share": problem.user_share, "user_share_label": share_label}
-    return description
+        entries |= {"user_share": problem.user_share, "user_share_label": share_label}
+    return entries
 
 
 def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
     """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
-    problem, width = solution.problem, parameters.value_bound
-    uses_values = solution.clamped is not None and parameters.reads_values
-    around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
+    problem, value_bound = solution.problem, parameters.value_bound
+    uses_values = solution.clamped_values is not None and parameters.reads_values
+    value_mean = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
         Quantity.MEAN,
         parameters.epsilon,
@@ -320,18 +332,18 @@ def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
-        variance_share=problem.value_variance / width**2,
-        mean_share=None if around is None else around / width,
+        variance_share=problem.value_variance / value_bound**2,
+        mean_share=None if value_mean is None else value_mean / value_bound,
         uses_values=uses_values,
         is_table_mean=solution.is_about_table,
-        is_exact_for_values=problem.table is not None,
+        is_exact_for_values=problem.table_values is not None,
         user_share=problem.user_share,
         noise=parameters.mechanism,
         delta=parameters.delta,
     )
 
 
-def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
+def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, provenance: Provenance) -> str:
     """Return the weights per distinct size, for the smooth weights and for the cap.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
@@ -347,22 +359,22 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, dis
         problem: The question.
         threshold: Threshold of the smooth weights, in rows per user.
         cap: Upper bound on contributions per user.
-        disclosure: Whether the data are public, private or a release; the file names it.
+        provenance: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
     sizes, histogram = problem.histogram.sizes, problem.histogram
-    more_columns = {}
+    columns: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
     if isinstance(problem, PrivateCountsProblem):
-        user_weight = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
-        row_weight = user_weight / sizes
+        user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+        columns |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
     else:
-        row_weight = mean.user_weight(problem, threshold, sizes)
-        user_weight = row_weight * sizes
-        more_columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
-    columns = {"size": sizes, "users": histogram.users, "row_weight": row_weight, "user_weight": user_weight}
+        row_weights = mean.user_weight(problem, threshold, sizes)
+        columns |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
     columns["rows_kept_at_cap"] = np.minimum(sizes, cap)
-    return write_columns(columns | more_columns, disclosure)
+    if not isinstance(problem, PrivateCountsProblem):
+        columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+    return write_columns(columns, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
@@ -370,28 +382,33 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, dis
 
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
-    interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    interval_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
     problem = solution.problem
-    target, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
+    target_text, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
         approximately = " (by the delta method)"
-        target = "the sums of the kept values' distances from both ends of that interval."
+        target_text = "the sums of the kept values' distances from both ends of that interval."
         if problem.release is not Release.PAIR:
-            target = "the sum of the kept values around the middle of that interval, and to their number."
-    noise = cite_noise(problem.noise.kind.value, problem.program)
-    sentences = (
-        f"Values were clamped to {interval}, which is treated as public, and {noise} was added to {target}"
+            target_text = (
+                "the sum of the kept values around the middle of that interval, and to their number."
+            )
+    noise_text = cite_noise(problem.noise.kind.value, problem.program)
+    release_text = (
+        f"Values were clamped to {interval_text}, which is treated as public, and {noise_text} was added to "
     )
-    cap, error = solution.cap.max_contributions, wording.number(solution.cap.standard_error)
-    rows, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
+    release_text += target_text
+    cap, error_text = (
+        solution.cap_choice.max_contributions,
+        wording.number(solution.cap_choice.standard_error),
+    )
+    rows_text, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
+    budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
-        guarantee_text=write_guarantee(
-            "The mean was released", parameters.epsilon, solution.neighbours, parameters.delta or 0.0
-        ),
-        procedure=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
-        f"of the released mean is {error} in the unit of the values, noise included{approximately}.",
-        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
+        guarantee_text=write_guarantee("The mean was released", *budget),
+        procedure=f"At most {rows_text} of each user, drawn at random, {verb} kept. {release_text} The expected "
+        f"{error_name} of the released mean is {error_text} in the unit of the values, noise included{approximately}.",
+        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {release_text}",
         disclosure=dataset.provenance,
         rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"
         f"{_describe_rule(solution)}.",
@@ -399,22 +416,22 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
 
 
 def _describe_rule(solution: MeanSolution) -> str:
-    """Describe the target of the error, and the assumptions about users."""
+    """Describe the target of the error, and the assumptions about users, as the end of a sentence."""
     problem, about_table = solution.problem, " about the mean of the rows at hand"
-    if problem.table is not None:
+    if problem.table_values is not None:
         return f"{about_table} before clamping, computed from the values"
-    share = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    share_text = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
     if not solution.is_about_table:
-        return share if problem.user_share else " for rows that are independent draws"
-    condition = " if numbers of rows say nothing about the values"
-    return f"{about_table}{condition}{f' and{share}' if problem.user_share else ''}"
+        return share_text if problem.user_share else " for rows that are independent draws"
+    condition_text = " if numbers of rows say nothing about the values"
+    return f"{about_table}{condition_text}{f' and{share_text}' if problem.user_share else ''}"
 
 
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
-    threshold = solution.smooth.threshold
-    choice = write_bound_forms(
-        solution.cap.max_contributions,
+    threshold = solution.smooth_choice.threshold
+    code_choice = write_bound_forms(
+        solution.cap_choice.max_contributions,
         threshold,
         solution.neighbours,
         dataset,
@@ -423,14 +440,14 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
-    assert choice is not None  # The range is not empty, and every bound is at least one row.
-    return choice.forms
+    assert code_choice is not None  # The range is not empty, and every bound is at least one row.
+    return code_choice.forms
 
 
 def write_bound_forms(
     cap: int,
-    smooth: float,
-    relation: Neighbours,
+    threshold: float,
+    neighbours: Neighbours,
     dataset: Dataset,
     parameters: MeanParameters,
     growth: mean.Growth = PLAIN,
@@ -440,21 +457,22 @@ def write_bound_forms(
 ) -> CodeChoice | None:
     """Write programs for a cap and for smooth weights, or return None if none can be written.
 
-    If users are clamped in place of rows, there is a program for the smooth weights only.
+    Args:
+        cap: The most rows of a user that are kept.
+        threshold: Threshold of the smooth weights, in rows per user.
+        neighbours: The neighbouring relation of the release.
+        dataset: The data.
+        parameters: The range, the budget and the noise.
+        growth: How a user's smooth weight grows with their rows.
+        further_forms: Programs that follow.
+        clamps_users: True if users are clamped in place of rows; there is no program for the cap then.
     """
-    ends = {"lower": parameters.lower, "upper": parameters.upper}
-    row_weight, user_weight = growth.coefficients(smooth)
-    weights = {"weight_of_rows": row_weight, "weight_of_users": user_weight, "user_share": growth.user_share}
-    cap_program: Form = (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap})
-    forms: list[Form] = [
-        *([] if clamps_users else [cap_program]),
-        (
-            name_smooth_form(smooth),
-            Quantity.MEAN,
-            {"threshold": smooth, "clamps_users": clamps_users, **weights},
-        ),
-        *further_forms,
-    ]
-    base = list_data_fields(dataset) | ends | {"neighbours": relation}
-    base |= {"noise": parameters.mechanism, "delta": parameters.delta}
-    return build_forms(parameters.epsilon, base, forms)
+    row_factor, effective_factor = growth.coefficients(threshold)
+    weight_fields = {"threshold": threshold, "clamps_users": clamps_users, "user_share": growth.user_share}
+    weight_fields |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
+    forms: list[Form] = [(name_smooth_form(threshold), Quantity.MEAN, weight_fields), *further_forms]
+    if not clamps_users:
+        forms.insert(0, (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap}))
+    common_fields = list_data_fields(dataset) | {"lower": parameters.lower, "upper": parameters.upper}
+    common_fields |= {"neighbours": neighbours, "noise": parameters.mechanism, "delta": parameters.delta}
+    return build_forms(parameters.epsilon, common_fields, forms)

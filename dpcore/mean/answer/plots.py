@@ -33,99 +33,92 @@ from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, offe
 from dpcore.mean.answer.users import UNIT
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
-from dpcore.mean.table_values import Clamped, bounded_mean
-from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
+from dpcore.mean.table_values import ClampedValues, bounded_mean
+from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
 
 
 def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the error against the bound, of both methods, that of bounded rows with its parts: the main figure."""
-    bounds, cap, smooth, problem = solution.bounds, solution.cap, solution.smooth, solution.problem
-    error_name, is_of_table = solution.error_name, problem.table is not None
+    bounds, problem, error_name = solution.bounds, solution.problem, solution.error_name
+    cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
+    is_of_table, split_curves = problem.table_values is not None, []
     columns: dict[str, FloatArray] = {}
-    split_curves = []
     if solution.split_release is not None:
-        split_error = np.sqrt(solution.split_release.capped.variance)
-        columns["usual_split_standard_error"] = split_error
-        name = "Total, bounded rows, usual split of ε"
-        split_curves = [Curve(name, bounds, split_error, Style.CUSTOMARY)]
+        split_errors = np.sqrt(solution.split_release.capped_errors.variance)
+        columns["usual_split_standard_error"] = split_errors
+        curve_name = "Total, bounded rows, usual split of ε"
+        split_curves = [Curve(curve_name, bounds, split_errors, Style.CUSTOMARY)]
     columns["bound"] = bounds
-    for key, error in (("cap", solution.capped), ("smooth", solution.smoothed)):
-        columns[f"{key}_standard_error"] = np.sqrt(error.variance)
-        columns[f"{key}_sampling_error"] = np.sqrt(error.sampling_variance)
-        columns[f"{key}_privacy_noise"] = np.sqrt(error.privacy_variance)
+    for key, mean_error in (("cap", solution.capped_errors), ("smooth", solution.smooth_errors)):
+        columns[f"{key}_standard_error"] = np.sqrt(mean_error.variance)
+        columns[f"{key}_sampling_error"] = np.sqrt(mean_error.sampling_variance)
+        columns[f"{key}_privacy_noise"] = np.sqrt(mean_error.privacy_variance)
         if is_of_table:
-            columns[f"{key}_shift"] = np.broadcast_to(np.abs(error.shift), bounds.shape)
+            columns[f"{key}_shift"] = np.broadcast_to(np.abs(mean_error.shift), bounds.shape)
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
-    error_parts = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
+    errors_by_part = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
     if is_of_table:
-        error_parts = {BIAS: columns["cap_shift"], **error_parts}
+        errors_by_part = {BIAS: columns["cap_shift"], **errors_by_part}
     # The stretches of more than one bound, the best one's first, and not too many.
-    wide = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
-    stretches = sorted(wide, key=lambda stretch: stretch != solution.near_optimal)[:MAX_LISTED_INTERVALS]
+    wide_stretches = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
+    wide_stretches.sort(key=lambda stretch: stretch != solution.near_optimal)
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
-        *(Curve(name, bounds, values, PART_STYLES[name]) for name, values in error_parts.items()),
+        *(Curve(part, bounds, errors, PART_STYLES[part]) for part, errors in errors_by_part.items()),
         *split_curves,
-        *(Band(f"Within 5{wording.PERCENT}", low, high) for low, high in stretches),
+        *(Band(f"Within 5{wording.PERCENT}", *stretch) for stretch in wide_stretches[:MAX_LISTED_INTERVALS]),
     ]
+    cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
+    threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error
     marks = [
-        Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP),
-        Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"),
+        Mark("Best bound", cap, cap_error, Style.CAP),
+        Mark("Best smooth weights", threshold, smooth_error, Style.SMOOTH, "circle"),
     ]
     if own_bound is not None:
         own_error = float(solution.standard_errors(own_bound))
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
-    totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
-    all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
-    limits = fit_limits(np.append(totals, [mark.y for mark in marks]), all_errors)
+    total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
+    all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])
+    axis_limits = fit_limits(np.append(total_errors, [mark.y for mark in marks]), all_errors)
     error_axis_name = "delta-method error" if solution.has_private_counts else error_name
-    limits_range = offered_errors(problem)
     return Plot(
         "mean-error",
         f"{wording.capital(error_name)} against the bound",
-        f"The {error_name} is smallest at {wording.counted(cap.max_contributions, 'row')} per user, "
-        f"{wording.number(cap.standard_error)}; smooth weights reach {wording.number(smooth.standard_error)}.",
+        f"The {error_name} is smallest at {wording.counted(cap, 'row')} per user, {wording.number(cap_error)}; "
+        f"smooth weights reach {wording.number(smooth_error)}.",
         build_bound_axis(problem.histogram),
-        Axis(error_axis_name, UNIT, limits, limits_range=limits_range),
+        Axis(error_axis_name, UNIT, axis_limits, limits_range=offered_errors(problem)),
         (*items, *marks),
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
         is_main=True,
         handle=users.build_handle(
-            problem,
-            bounds,
-            solution.capped,
-            error_parts,
-            own_bound or cap.max_contributions,
-            cap.standard_error,
+            problem, bounds, solution.capped_errors, errors_by_part, own_bound or cap, cap_error
         ),
     )
 
 
 def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     """Plot how much a row counts over the rows of its user, relative to an unbounded mean's 1 / n."""
-    histogram, cap = solution.problem.histogram, solution.cap.max_contributions
-    sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
-    smooth_row_weights = mean.user_weight(solution.problem, solution.smooth.threshold, sizes) / equal
-    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal
-    columns = {
-        "size": sizes,
-        "smooth_row_weight": smooth_row_weights,
-        "capped_row_weight_on_average": capped_row_weights,
-    }
+    histogram, cap = solution.problem.histogram, solution.cap_choice.max_contributions
+    sizes, equal_weight = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
+    row_weights = mean.user_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
+    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal_weight
+    columns = {"size": sizes, "smooth_row_weight": row_weights}
+    columns["capped_row_weight_on_average"] = capped_row_weights
     # No bound leads beyond these limits.
     mean_size = histogram.num_rows / histogram.num_users
-    limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
+    weight_limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
     on_average = "Bounded rows (average over kept and dropped)"
     return Plot(
         "mean-weights",
         "Weight of one row",
         "The more rows a user has beyond the bound, the less each counts.",
         Axis("rows of the user", ROWS_UNIT, choose_bound_limits(histogram), number_format=",.3~r"),
-        Axis("weight of one row", "1 = its share without any bound", limits),
+        Axis("weight of one row", "1 = its share without any bound", weight_limits),
         (
-            Curve("Smooth weights", sizes, smooth_row_weights, Style.SMOOTH),
+            Curve("Smooth weights", sizes, row_weights, Style.SMOOTH),
             Curve(on_average, sizes, capped_row_weights, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
@@ -133,19 +126,22 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     )
 
 
-def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Plot:
-    """Plot how far the bound moves the mean itself, because users differ, beside the standard error."""
-    problem, bounds, smoothed = solution.problem, solution.bounds, solution.smoothed
-    is_of_table = problem.table is not None
-    shift = bounded_mean(clamped, bounds) - clamped.mean
+def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: ClampedValues) -> Plot:
+    """Plot how far the bound moves the mean itself, because users differ, beside the error of smooth weights.
+
+    That is the standard error, or the noise alone if the error is about the mean of this table and contains the shift.
+    """
+    problem, bounds, smooth_errors = solution.problem, solution.bounds, solution.smooth_errors
+    is_of_table = problem.table_values is not None
+    shifts = bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
-    best_cap = mean.best_cap(mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped.variance))
-    half_height = 1.3 * max(float(np.abs(shift).max()), best_cap.standard_error)
-    error = np.sqrt(smoothed.privacy_variance if is_of_table else smoothed.variance)
+    axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
+    half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
+    errors = np.sqrt(smooth_errors.privacy_variance if is_of_table else smooth_errors.variance)
     error_name = f"± {'the noise' if is_of_table else f'one {solution.error_name}'}"
-    column = "smooth_privacy_noise" if is_of_table else "smooth_standard_error"
-    columns = {"bound": bounds, "shift_of_the_mean": shift, column: error}
+    error_column = "smooth_privacy_noise" if is_of_table else "smooth_standard_error"
+    columns = {"bound": bounds, "shift_of_the_mean": shifts, error_column: errors}
     return Plot(
         "mean-shift",
         "When users differ",
@@ -153,19 +149,19 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Pl
         build_bound_axis(problem.histogram),
         linear_axis("shift of the mean", (-half_height, half_height), UNIT),
         (
-            Curve("Bounded mean minus plain mean", bounds, shift, Style.TOTAL),
-            Curve(error_name, bounds, error, Style.ENTERED),
-            Curve(error_name, bounds, -error, Style.ENTERED, is_unnamed=True),
+            Curve("Bounded mean minus plain mean", bounds, shifts, Style.TOTAL),
+            Curve(error_name, bounds, errors, Style.ENTERED),
+            Curve(error_name, bounds, -errors, Style.ENTERED, is_unnamed=True),
         ),
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
     )
 
 
-def add_setting(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:
-    """Add a column that says which setting the numbers are for."""
-    num_lines, setting = np.size(next(iter(columns.values()))), "private too" if private_counts else "public"
-    return {**columns, "contribution_counts": np.full(num_lines, setting)}
+def add_setting(columns: Mapping[str, npt.ArrayLike], is_private: bool) -> dict[str, npt.ArrayLike]:
+    """Add the column ``contribution_counts`` to the columns of a plot's file, by name: "public" or "private too"."""
+    counts_text = "private too" if is_private else "public"
+    return {**columns, "contribution_counts": np.full(np.size(next(iter(columns.values()))), counts_text)}
 
 
 POINTS = 120
@@ -182,33 +178,34 @@ class Ranges:
     """The result for given L and U, at one bound.
 
     Attributes:
-        rows: The rows at that bound, with smooth weights.
-        current: The range in use.
+        weighted_rows: The rows at that bound, with smooth weights.
+        current_range: The range in use.
         best_range: The best range at this bound.
-        best_upper: The best U for the L in use; None where no value lies above it.
+        best_upper_range: The best U for the L in use; None where no value lies above it.
         has_private_counts: True if contribution counts are private too.
         tail_users: Mean size of the noise for a range of width 1, in users at the bound: 1 / epsilon for Laplace noise.
-        equal_tails: (L, U) beyond which lies, at either end, the weight of so many users: best where the mean size of
-            the noise counts in the place of its standard deviation.
+        equal_tails_range: (L, U) beyond which lies, at either end, the weight of so many users: best where the mean
+            size of the noise counts in the place of its standard deviation.
         users_problem: The problem if users are clamped in place of rows; None if it has no answer.
-        current_users: The range in use if users are clamped, at their own best bound.
+        current_users_range: The range in use if users are clamped, at their own best bound.
     """
 
-    rows: WeightedRows
-    current: RangeChoice
+    weighted_rows: WeightedRows
+    current_range: RangeChoice
     best_range: RangeChoice
-    best_upper: RangeChoice | None
+    best_upper_range: RangeChoice | None
     has_private_counts: bool
     tail_users: float
-    equal_tails: tuple[float, float]
+    equal_tails_range: tuple[float, float]
     users_problem: ClampedUsersProblem | None = None
-    current_users: RangeChoice | None = None
+    current_users_range: RangeChoice | None = None
 
     @property
     def users_beyond(self) -> float:
         """Return the number of users at the bound who weigh as much as the rows above the U of the best range."""
-        largest = self.rows.noise / self.rows.problem.unit_deviation
-        return self.rows.weight_above(self.best_range.upper - self.rows.problem.mean) / largest
+        problem, weighted_rows = self.weighted_rows.problem, self.weighted_rows
+        largest_weight = weighted_rows.noise / problem.unit_deviation
+        return weighted_rows.weight_above(self.best_range.upper - problem.mean) / largest_weight
 
 
 def has_range_choice(dataset: Dataset) -> bool:
@@ -224,50 +221,50 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     assert dataset.values is not None
     noise_kind = solution.problem.noise.kind
     problem = ValueRangeProblem(dataset.values, parameters.epsilon, solution.problem.relative_noise)
-    rows, best_upper = WeightedRows(problem, max(solution.smooth.threshold, 1.0)), None
+    weighted_rows, best_upper_range = WeightedRows(problem, max(solution.smooth_choice.threshold, 1.0)), None
     if float(dataset.values.values.max()) > parameters.lower:
-        best_upper = value_range.best_range(problem, rows.threshold, parameters.lower)
+        best_upper_range = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
     mean_size = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
-    low, high = rows.range_at_quantile(min(rows.noise * mean_size, 0.5), None)
-    equal_tails = low + problem.mean, high + problem.mean
-    best = value_range.best_range(problem, rows.threshold)
-    current = rows.choose(parameters.lower, parameters.upper, best.certificate.lower_bound)
-    tail_users = problem.unit_deviation * mean_size
-    users_problem, current_users = users.build_problem(dataset, solution.problem), None
-    if users_problem is not None and solution.users is not None:
-        ends = parameters.lower, parameters.upper
-        current_users = users.describe_choice(users_problem, solution.users.threshold, *ends, None)
+    low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * mean_size, 0.5), None)
+
+    best_range, ends = (
+        value_range.best_range(problem, weighted_rows.threshold),
+        (parameters.lower, parameters.upper),
+    )
+    users_problem, current_users_range = users.build_problem(dataset, solution.problem), None
+    if users_problem is not None and solution.users_solution is not None:
+        threshold = solution.users_solution.threshold
+        current_users_range = users.describe_choice(users_problem, threshold, *ends, None)
     return Ranges(
-        rows,
-        current,
-        best,
-        best_upper,
+        weighted_rows,
+        weighted_rows.choose(*ends, best_range.certificate.lower_bound),
+        best_range,
+        best_upper_range,
         solution.has_private_counts,
-        tail_users,
-        equal_tails,
+        problem.unit_deviation * mean_size,
+        (low + problem.mean, high + problem.mean),
         users_problem,
-        current_users,
+        current_users_range,
     )
 
 
-def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
+def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
     """Return True if a release can use a range: it is wider than nothing, and half of the weight lies within it.
 
     If noise is very large, a single value would be best, which publishes the middle of the values as a bound.
     """
-    if not choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper)):
+    if not range_choice.is_wide:
         return False
-    rows = WeightedRows(problem, choice.threshold)
-    return (
-        rows.weight_above(choice.upper - problem.mean) + rows.weight_below(choice.lower - problem.mean) <= 0.5
-    )
+    weighted_rows = WeightedRows(problem, range_choice.threshold)
+    weight_above = weighted_rows.weight_above(range_choice.upper - problem.mean)
+    return weight_above + weighted_rows.weight_below(range_choice.lower - problem.mean) <= 0.5
 
 
-def round_outward(choice: RangeChoice) -> tuple[float, float]:
+def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     """Return the range with ends rounded outward, to a hundredth of its width or somewhat more."""
-    step = 10.0 ** math.floor(math.log10(choice.upper - choice.lower) - 2.0)
-    low, high = math.floor(choice.lower / step) * step, math.ceil(choice.upper / step) * step
+    step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
+    low, high = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
     # A multiple of 0.01 has digits behind the second only by rounding.
     digits = max(-math.floor(math.log10(step)), 0)
     return round(low, digits), round(high, digits)
@@ -275,26 +272,26 @@ def round_outward(choice: RangeChoice) -> tuple[float, float]:
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over U at the L in use."""
-    values, best = ranges.rows.problem.values.values, ranges.best_upper
-    lower, upper = ranges.current.lower, ranges.current.upper
-    largest = max(float(values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
-    smallest = min(max(lower, float(np.median(values))), largest)
-    ends = _choose_ends(lower, smallest, largest, upper, *([] if best is None else [best.upper]))
-    if best is not None and not is_usable(ranges.rows.problem, best):
-        best = None
-    return _plot("upper", ends, ranges.rows.error_parts(lower, ends), ranges, dataset, best, (lower, ends))
+    problem, best_range = ranges.weighted_rows.problem, ranges.best_upper_range
+    lower, upper, row_values = ranges.current_range.lower, ranges.current_range.upper, problem.values.values
+    largest = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
+    smallest = min(max(lower, float(np.median(row_values))), largest)
+    ends = _choose_ends(lower, smallest, largest, upper, *([] if best_range is None else [best_range.upper]))
+    if best_range is not None and not is_usable(problem, best_range):
+        best_range = None
+    return _plot("upper", ends, (lower, ends), ranges, dataset, best_range)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over L at the U in use."""
-    values = ranges.rows.problem.values.values
-    lower, upper = ranges.current.lower, ranges.current.upper
+    row_values = ranges.weighted_rows.problem.values.values
+    lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.
-    largest = max(upper - min(float(values.min()), lower), 1e-9 * max(abs(upper), 1.0))
-    smallest = min(max(upper - float(np.median(values)), _SPAN * largest), largest)
+    largest = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
+    smallest = min(max(upper - float(np.median(row_values)), _SPAN * largest), largest)
     # Subtracted from 0, so that no end is −0.
     ends = 0.0 - _choose_ends(-upper, -upper + smallest, -upper + largest, -lower)[::-1]
-    return _plot("lower", ends, ranges.rows.error_parts(ends, upper), ranges, dataset, None, (ends, upper))
+    return _plot("lower", ends, (ends, upper), ranges, dataset, None)
 
 
 def _choose_ends(fixed_end: float, smallest: float, largest: float, *more_ends: float) -> FloatArray:
@@ -308,41 +305,51 @@ def _choose_ends(fixed_end: float, smallest: float, largest: float, *more_ends: 
 def _plot(
     side: str,
     ends: FloatArray,
-    error_parts: RangeParts,
+    plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
     ranges: Ranges,
     dataset: Dataset,
-    best: RangeChoice | None,
-    plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
+    best_range: RangeChoice | None,
 ) -> Plot:
-    """Plot the error over one end of the range; ``side`` is upper or lower, ``plotted_ranges`` are L and U."""
-    end, other_end = ("U", "L") if side == "upper" else ("L", "U")
-    columns, error = {"error": error_parts.error, **vars(error_parts)}, ranges.current.error
+    """Plot the error over one end of the range.
+
+    Args:
+        side: The end that varies: upper or lower.
+        ends: Its values, ascending, shape (points,).
+        plotted_ranges: L and U; one of them is ``ends``, the other is a number.
+        ranges: The best ranges and the range in use.
+        dataset: The data.
+        best_range: The best range with the other end, which gets a mark; None for no mark.
+    """
+    end_name, other_end_name = ("U", "L") if side == "upper" else ("L", "U")
+    range_parts = ranges.weighted_rows.error_parts(*plotted_ranges)
+    columns, current_error = {"error": range_parts.error, **vars(range_parts)}, ranges.current_range.error
+    current_end = getattr(ranges.current_range, side)
     styles = {"clamping": Style.BIAS, "bounding": Style.SAMPLING, "noise": Style.PRIVACY}
     items: list[Item] = [
-        Curve("Together", ends, error_parts.error, Style.TOTAL),
+        Curve("Together", ends, range_parts.error, Style.TOTAL),
         *(Curve(wording.capital(name), ends, columns[name], style) for name, style in styles.items()),
-        Mark(f"{end} in use", getattr(ranges.current, side), error, Style.ENTERED, "square"),
+        Mark(f"{end_name} in use", current_end, current_error, Style.ENTERED, "square"),
     ]
-    alt = f"The error over {end}, with {other_end} as entered."
-    if best is not None:
-        items.append(Mark("Best U", best.upper, best.error, Style.TOTAL))
+    alt = f"The error over {end_name}, with {other_end_name} as entered."
+    if best_range is not None:
+        items.append(Mark("Best U", best_range.upper, best_range.error, Style.TOTAL))
         alt = (
-            f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}. "
-            f"{best.certificate.sentence}"
+            f"With L as entered the error is least at U = {wording.number(best_range.upper)}, "
+            f"{wording.number(best_range.error)}. {best_range.certificate.sentence}"
         )
-    max_error = 1.5 * max(float(error_parts.error.max()), error)
-    if ranges.users_problem is not None and ranges.current_users is not None:
-        threshold = ranges.current_users.threshold
+    max_error = 1.5 * max(float(range_parts.error.max()), current_error)
+    if ranges.users_problem is not None and ranges.current_users_range is not None:
+        threshold = ranges.current_users_range.threshold
         columns["users_error"] = users.compute_errors(ranges.users_problem, threshold, *plotted_ranges)
         items.append(Curve("Together, users clamped", ends, columns["users_error"], Style.SMOOTH))
     low, high = float(ends[0]), float(ends[-1])
-    limits = low, high if high > low else low + max(abs(low), 1.0)
-    scale = Scale.LOG if low > 0.0 and high > 20.0 * low else Scale.LINEAR
+    axis_limits = low, high if high > low else low + max(abs(low), 1.0)
+    axis_scale = Scale.LOG if low > 0.0 and high > 20.0 * low else Scale.LINEAR
     return Plot(
         f"mean-range-{side}",
-        f"Error over {end}",
+        f"Error over {end_name}",
         f"{alt} {SEPARATE}",
-        Axis(end, UNIT, limits, scale, number_format=",.3~g"),
+        Axis(end_name, UNIT, axis_limits, axis_scale, number_format=",.3~g"),
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
@@ -351,29 +358,31 @@ def _plot(
 
 
 def build_table(
-    ranges: Ranges, joint: RangeChoice | None, joint_users: RangeChoice | None = None
+    ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> dict[str, list[str]]:
-    """Return the range in use beside the best ones, a line each, for rows and then for users."""
+    """Return a table, texts by column title: the range in use and the best ones, for rows and then for users.
+
+    Ranges that are None, and best ranges for rows that no release can use, have no row.
+    """
     choices_by_name = {
-        "In use": ranges.current,
-        "Best U for this L": ranges.best_upper,
+        "In use": ranges.current_range,
+        "Best U for this L": ranges.best_upper_range,
         "Best range at this bound": ranges.best_range,
-        "Best range and bound": joint,
+        "Best range and bound": joint_choice,
     }
-    problem = ranges.rows.problem
-    lines = [
-        (name, choice)
-        for name, choice in choices_by_name.items()
-        if choice is not None and (choice is ranges.current or is_usable(problem, choice))
-    ]
-    users_choices = {"Users clamped, in use": ranges.current_users, BEST_FOR_USERS: joint_users}
-    lines += [(name, choice) for name, choice in users_choices.items() if choice is not None]
-    attributes = {"L": "lower", "U": "upper", "Bound, rows": "threshold"} | {
-        wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")
+    problem = ranges.weighted_rows.problem
+    shown_choices = {
+        row_title: range_choice
+        for row_title, range_choice in choices_by_name.items()
+        if range_choice is ranges.current_range or (range_choice and is_usable(problem, range_choice))
     }
-    return {"": [name for name, _ in lines]} | {
-        title: [wording.number(getattr(choice, attribute)) for _, choice in lines]
-        for title, attribute in attributes.items()
+    users_choices = {"Users clamped, in use": ranges.current_users_range, BEST_FOR_USERS: joint_users_choice}
+    shown_choices |= {row_title: choice for row_title, choice in users_choices.items() if choice is not None}
+    attribute_names = {"L": "lower", "U": "upper", "Bound, rows": "threshold"}
+    attribute_names |= {wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")}
+    return {"": [*shown_choices]} | {
+        column_title: [wording.number(getattr(choice, attribute)) for choice in shown_choices.values()]
+        for column_title, attribute in attribute_names.items()
     }
 
 
@@ -381,34 +390,34 @@ BEST_FOR_USERS = "Users clamped, best range and bound"
 
 
 def describe_ranges(
-    ranges: Ranges, joint: RangeChoice | None, joint_users: RangeChoice | None = None
+    ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> list[str]:
-    """Write sentences on the cost of the range, the rule of equal tails, and the proofs."""
-    number, problem = wording.number, ranges.rows.problem
-    low, high = ranges.equal_tails
-    users = f"{wording.counted(ranges.tail_users, 'user')} at the bound"
+    """Write sentences on the bound and the noise, on the rule of equal tails, and on the proofs of the best ranges.
+
+    If no release can use the best range for rows, a warning stands in place of its proof.
+    """
+    format_number, problem = wording.number, ranges.weighted_rows.problem
+    low_text, high_text = map(format_number, ranges.equal_tails_range)
     private_note = " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
-    users_note = [] if joint_users is None else [f"**{BEST_FOR_USERS}:** {joint_users.certificate.sentence}"]
-    if joint_users is not None and private_note:
-        users_note.append("If users are clamped, the noise is for the mean of this table.")
+    users_sentences = []
+    if joint_users_choice is not None:
+        users_sentences.append(f"**{BEST_FOR_USERS}:** {joint_users_choice.certificate.sentence}")
+        if private_note:
+            users_sentences.append("If users are clamped, the noise is for the mean of this table.")
     sentences = [
-        f"All is at the bound of the best smooth weights, {number(ranges.rows.threshold)}. {SEPARATE}{private_note}",
-        f"**Equal tails**, a simple rule: L = {number(low)}, U = {number(high)} cut off the weight of {users} at "
-        f"either end; the best range cuts off {number(ranges.users_beyond)} users.",
+        f"All is at the bound of the best smooth weights, {format_number(ranges.weighted_rows.threshold)}. {SEPARATE}"
+        f"{private_note}",
+        f"**Equal tails**, a simple rule: L = {low_text}, U = {high_text} cut off the weight of "
+        f"{wording.counted(ranges.tail_users, 'user')} at the bound at either end; the best range cuts off "
+        f"{format_number(ranges.users_beyond)} users.",
     ]
     if not is_usable(problem, ranges.best_range):
         sentences.append(
             "At this ε no range of these values pays: the best is next to a single value, and publishes it. Take a "
             "range from knowledge, or more ε."
         )
-        return sentences + users_note
-    choices = {"Best range at this bound": ranges.best_range, "Best range and bound": joint}
-    return [
-        *sentences,
-        *(
-            f"**{name}:** {choice.certificate.sentence}"
-            for name, choice in choices.items()
-            if choice is not None
-        ),
-        *users_note,
-    ]
+        return sentences + users_sentences
+    sentences.append(f"**Best range at this bound:** {ranges.best_range.certificate.sentence}")
+    if joint_choice is not None:
+        sentences.append(f"**Best range and bound:** {joint_choice.certificate.sentence}")
+    return sentences + users_sentences

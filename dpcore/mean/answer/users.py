@@ -30,7 +30,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem
-from dpcore.mean.table_values import UserDeviations
+from dpcore.mean.table_values import UserDeviations, ValueSummary
 from dpcore.mean.value_range import RangeChoice
 
 UNIT = "unit of the values"
@@ -48,217 +48,207 @@ class UsersSolution:
     Attributes:
         threshold: h, in rows per user.
         limit: T = h (U - L) / 2, in rows times the values' unit.
-        error: The error at h.
-        errors: The error at the bounds of the solution, an array for each part.
-        deviations: The values of the table; None if the error is that of the model without values.
+        mean_error: The error at h.
+        mean_errors: The error at the bounds of the solution, an array for each part.
+        user_deviations: What each user of the table deviates; None if the error is that of the model without values.
     """
 
     threshold: float
     limit: float
-    error: mean.MeanError
-    errors: mean.MeanError
-    deviations: UserDeviations | None
+    mean_error: mean.MeanError
+    mean_errors: mean.MeanError
+    user_deviations: UserDeviations | None
 
     @property
     def standard_error(self) -> float:
         """Return the root mean square error at h, in the values' unit."""
-        return math.sqrt(float(self.error.variance))
+        return math.sqrt(float(self.mean_error.variance))
 
 
 def solve_users(
     problem: mean.MeanProblem,
-    smooth: mean.SmoothChoice,
+    smooth_choice: mean.SmoothChoice,
     bounds: FloatArray,
-    deviations: UserDeviations | None,
+    value_summary: ValueSummary | None,
 ) -> UsersSolution | None:
     """Find the best smooth weights if users are clamped; None for programs that cannot clamp them.
 
     Args:
         problem: The problem of clamped rows.
-        smooth: Its best smooth weights, which are the answer without values.
+        smooth_choice: Its best smooth weights, which are the answer without values.
         bounds: Where the error's curve is evaluated, in rows per user.
-        deviations: The values of the table; None if the error does not use them.
+        value_summary: Summary of the values; None if there are none. Without `MeanProblem.table_values` it is not used.
     """
     if problem.program in SPLITS_MEANS:
         return None
-    threshold = smooth.threshold
-    if deviations is not None:
-        threshold = deviations.find_threshold(float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
-    errors, error = (evaluate_users(problem, deviations, h) for h in (bounds, threshold))
-    return UsersSolution(threshold, threshold * problem.value_bound / 2.0, error, errors, deviations)
+    threshold, user_deviations = smooth_choice.threshold, None
+    if value_summary is not None and problem.table_values is not None:
+        user_deviations, unit_variance = value_summary.user_deviations, float(problem.noise.variance(1.0))
+        threshold = user_deviations.find_threshold(unit_variance, problem.num_aggregates == 2)
+    limit = threshold * problem.value_bound / 2.0
+    mean_errors, mean_error = (evaluate_users(problem, user_deviations, h) for h in (bounds, threshold))
+    return UsersSolution(threshold, limit, mean_error, mean_errors, user_deviations)
 
 
 def evaluate_users(
-    problem: mean.MeanProblem, deviations: UserDeviations | None, thresholds: npt.ArrayLike
+    problem: mean.MeanProblem, user_deviations: UserDeviations | None, thresholds: npt.ArrayLike
 ) -> mean.MeanError:
     """Return the error at bounds of any shape, on the values at hand or, if they are None, in the model without."""
-    if deviations is None:
+    if user_deviations is None:
         return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
-    return deviations.error(thresholds, float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
+    return user_deviations.error(thresholds, float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
 
 
-def propose_clamp(users: UsersSolution | None, rows: mean.SmoothChoice, clamp: Clamp) -> str:
-    """Compare both ways of clamping and propose the better one; empty if nothing is known of users.
+def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp: Clamp) -> str:
+    """Compare both ways of clamping, and propose the other one if it is better.
+
+    Without values there is nothing to compare: the error is the same.
 
     On one table the biases of clamping and weighting can cancel, which says nothing of other tables. So the better way
     is the one with the smaller error if they are added.
 
     Args:
-        users: Users clamped.
-        rows: The best smooth weights if rows are clamped.
+        solution: The best smooth weights if users are clamped.
+        rows_choice: The best smooth weights if rows are clamped.
         clamp: The way in use.
     """
-    if users is None:
-        return ""
-    if users.deviations is None:
+    if (user_deviations := solution.user_deviations) is None:
         return SAME_WITHOUT_VALUES
-    errors = {Clamp.ROWS: rows.standard_error, Clamp.USERS: users.standard_error}
-    added_errors = {
-        Clamp.ROWS: math.hypot(
-            users.deviations.sum_biases(rows.threshold, clamps_users=False), math.sqrt(rows.privacy_variance)
-        ),
-        Clamp.USERS: math.hypot(
-            users.deviations.sum_biases(users.threshold, clamps_users=True),
-            math.sqrt(float(users.error.privacy_variance)),
-        ),
+    errors_by_clamp = {Clamp.ROWS: rows_choice.standard_error, Clamp.USERS: solution.standard_error}
+    rows_bias = user_deviations.sum_biases(rows_choice.threshold, clamps_users=False)
+    users_bias = user_deviations.sum_biases(solution.threshold, clamps_users=True)
+    added_errors_by_clamp = {
+        Clamp.ROWS: math.hypot(rows_bias, math.sqrt(rows_choice.privacy_variance)),
+        Clamp.USERS: math.hypot(users_bias, math.sqrt(solution.mean_error.privacy_variance)),
     }
-    other = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
-    change_text = wording.change(errors[other], errors[clamp])
-    field = USERS_FIELD if other is Clamp.USERS else ROWS_FIELD
-    is_better = added_errors[other] < added_errors[clamp] * (1.0 - 1e-9)
-    advice = f" Choose {field} under *Clamp*." if is_better else ""
-    cancelling = ""
-    if (errors[other] < errors[clamp] * (1.0 - 1e-9)) != is_better:
-        rows_text, users_text = (wording.number(error) for error in added_errors.values())
-        cancelling = f" Biases cancel on this table: added up, the errors are {rows_text} (rows), {users_text} (users)."
-    return f"{field} clamped: error {wording.number(errors[other])}, {change_text}.{cancelling}{advice}"
+    other_clamp = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
+    other_error, error = errors_by_clamp[other_clamp], errors_by_clamp[clamp]
+    clamp_name = USERS_FIELD if other_clamp is Clamp.USERS else ROWS_FIELD
+    is_better = added_errors_by_clamp[other_clamp] < added_errors_by_clamp[clamp] * (1.0 - 1e-9)
+    advice_text = f" Choose {clamp_name} under *Clamp*." if is_better else ""
+    cancelling_text = ""
+    if (other_error < error * (1.0 - 1e-9)) != is_better:
+        rows_text, users_text = map(wording.number, added_errors_by_clamp.values())
+        added_text = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
+        cancelling_text = f" Biases cancel on this table: {added_text}"
+    error_text = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
+    return f"{clamp_name} clamped: {error_text}.{cancelling_text}{advice_text}"
 
 
-def write_headline(users: UsersSolution) -> str:
-    """Write the instruction."""
-    rows = wording.counted(users.threshold, "row")
-    return (
-        f"Weigh a user as at most {rows}, and limit their total deviation to ± {wording.number(users.limit)}."
-    )
+def write_headline(solution: UsersSolution) -> str:
+    """Write the instruction to weigh users by the bound and to limit their deviation."""
+    rows_text, limit_text = wording.counted(solution.threshold, "row"), wording.number(solution.limit)
+    return f"Weigh a user as at most {rows_text}, and limit their total deviation to ± {limit_text}."
 
 
 def write_user_detail(
-    users: UsersSolution,
-    rows: mean.SmoothChoice,
+    solution: UsersSolution,
+    rows_choice: mean.SmoothChoice,
     problem: mean.MeanProblem,
     leak_sentences: Sequence[str],
 ) -> str:
-    """Write the sentences that qualify the headline, most important first; those on leaks come last."""
-    sentences = [propose_clamp(users, rows, Clamp.USERS)]
-    if users.deviations is not None:
+    """Write the sentences that qualify the headline, most important first.
+
+    The first compares with clamped rows, and the last are ``leak_sentences``.
+    """
+    sentences = [propose_clamp(solution, rows_choice, Clamp.USERS)]
+    if solution.user_deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
-        share = problem.noise_share(users.threshold, smooth=True)
-        if share > ROUGH_NOISE:
+        noise_share = problem.noise_share(solution.threshold, is_smooth=True)
+        if noise_share > ROUGH_NOISE:
             sentences.append(
-                f"**The noise is {wording.percent(share)} of the sum of weights**: this error is rough."
+                f"**The noise is {wording.percent(noise_share)} of the sum of weights**: this error is rough."
             )
     return " ".join([*sentences, *leak_sentences])
 
 
 def build_user_numbers(
-    users: UsersSolution, rows_error: float, key: str, num_users: int
+    solution: UsersSolution, rows_error: float, error_key: str, num_users: int
 ) -> tuple[Number, ...]:
     """Build the bound, its error, the limit, and the error if rows are clamped.
 
     Args:
-        users: The solution.
+        solution: The best smooth weights if users are clamped.
         rows_error: The error of the best smooth weights if rows are clamped.
-        key: Name of the error in programs.
+        error_key: Name of the error in programs.
         num_users: Number of all users.
     """
-    number, error = wording.number, users.standard_error
-    num_cut = 0 if users.deviations is None else users.deviations.count_cut(users.threshold)
-    share = wording.percent(float(users.error.privacy_variance) / float(users.error.variance))
-    unit = wording.agreeing(users.threshold, "row per user", "rows per user")
-    cut_note = f"cuts {wording.counted(num_cut, 'user')} ({wording.percent(num_cut / num_users)})"
+    threshold, error, limit = solution.threshold, solution.standard_error, solution.limit
+    threshold_text, error_text, limit_text, rows_error_text = map(
+        wording.number, (threshold, error, limit, rows_error)
+    )
+    noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.variance)
+    threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
+    threshold_help = "The rows of a heavier user together weigh as much as this many."
+    error_note, error_label = (
+        f"({wording.percent(noise_share)} noise)",
+        wording.capital(error_key.replace("_", " ")),
+    )
+    error_help = "Root mean square distance of a release from the mean."
+    cut_note, limit_unit = "", "rows × unit of the values"
+    if solution.user_deviations is not None:
+        num_cut = solution.user_deviations.count_cut(threshold)
+        cut_note = f"cuts {wording.counted(num_cut, 'user')} ({wording.percent(num_cut / num_users)})"
     limit_help = "T = h (U − L)/2, on the rows' weight times the distance of the user's mean from (L + U)/2."
+    rows_note, rows_help = (
+        wording.change(rows_error, error),
+        "Of the best smooth weights, each row clamped to [L, U].",
+    )
+    threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
+    limit_args = f"± {limit_text}", cut_note, limit_help, limit, limit_unit, "deviation_limit"
     return (
-        Number(
-            "Bound of the weights",
-            number(users.threshold),
-            unit,
-            "The rows of a heavier user together weigh as much as this many.",
-            users.threshold,
-            ROWS_UNIT,
-            "threshold",
-        ),
-        Number(
-            wording.capital(key.replace("_", " ")),
-            number(error),
-            f"({share} noise)",
-            "Root mean square distance of a release from the mean.",
-            error,
-            UNIT,
-            key,
-        ),
-        Number(
-            "Deviation limit",
-            f"± {number(users.limit)}",
-            cut_note if users.deviations is not None else "",
-            limit_help,
-            users.limit,
-            "rows × unit of the values",
-            "deviation_limit",
-        ),
-        Number(
-            "Error, rows clamped",
-            number(rows_error),
-            wording.change(rows_error, error),
-            "Of the best smooth weights, each row clamped to [L, U].",
-            rows_error,
-            UNIT,
-            "rows_error",
-        ),
+        Number("Bound of the weights", *threshold_args),
+        Number(error_label, error_text, error_note, error_help, error, UNIT, error_key),
+        Number("Deviation limit", *limit_args),
+        Number("Error, rows clamped", rows_error_text, rows_note, rows_help, rows_error, UNIT, "rows_error"),
     )
 
 
-def list_user_error_parts(users: UsersSolution) -> tuple[ErrorPart, ...]:
-    """Return the parts of the error; their squares add up to its square."""
-    sampling = {} if users.deviations is not None else {SAMPLING: float(users.error.sampling_variance) ** 0.5}
-    bias = {BIAS: abs(float(users.error.shift))} if users.deviations is not None else {}
-    return build_error_parts(
-        {**bias, **sampling, NOISE: float(users.error.privacy_variance) ** 0.5}, wording.number
-    )
+def list_user_error_parts(solution: UsersSolution) -> tuple[ErrorPart, ...]:
+    """Return the parts of the error, bias (without values: sampling) and noise; their squares add up to its square."""
+    errors_by_part = {BIAS: abs(float(solution.mean_error.shift))}
+    if solution.user_deviations is None:
+        errors_by_part = {SAMPLING: math.sqrt(solution.mean_error.sampling_variance)}
+    errors_by_part[NOISE] = math.sqrt(solution.mean_error.privacy_variance)
+    return build_error_parts(errors_by_part, wording.number)
 
 
 def build_user_facts(
-    users: UsersSolution, problem: mean.MeanProblem, rows_facts: Mapping[str, str], own_bound: int | None
+    solution: UsersSolution,
+    problem: mean.MeanProblem,
+    rows_facts: Mapping[str, str],
+    own_bound: int | None,
 ) -> dict[str, str]:
     """Build the facts behind the answer; those on users, noise and counts are the same as of clamped rows."""
-    histogram, number = problem.histogram, wording.number
+    user_deviations, threshold, format_number = solution.user_deviations, solution.threshold, wording.number
 
     def compute_errors(bounds: list[float]) -> FloatArray:
-        return np.sqrt(evaluate_users(problem, users.deviations, bounds).variance)
+        """Return the root mean square error at each bound."""
+        return np.sqrt(evaluate_users(problem, user_deviations, bounds).variance)
 
     half_and_double = standard.compare_half_and_double(
-        users.threshold, compute_errors, number, is_integer=False
+        threshold, compute_errors, format_number, is_integer=False
     )
-    facts = {"Half or double": half_and_double}
+    fact_texts = {"Half or double": half_and_double}
     if own_bound is not None:
-        own_error = float(compute_errors([float(own_bound)])[0])
-        facts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = standard.compare_own_bound(
-            "error", own_error, users.standard_error, number
-        )
-    if (deviations := users.deviations) is not None:
-        num_cut = deviations.count_cut(users.threshold)
-        facts["Who is affected"] = (
-            f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / histogram.num_users)}) "
+        errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
+        own_text = standard.compare_own_bound("error", *errors, format_number)
+        fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_text
+    if user_deviations is not None:
+        num_cut = user_deviations.count_cut(threshold)
+        fact_texts["Who is affected"] = (
+            f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / problem.histogram.num_users)}) "
             f"{wording.agreeing(num_cut, 'deviates', 'deviate')} by more than the limit. Users with fewer rows than "
             "the bound may lie farther from the middle."
         )
     kept_names = ("How users differ", "Noise", "Where counts are private", "At which mean")
-    return facts | {name: text for name, text in rows_facts.items() if name in kept_names}
+    return fact_texts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_names}
 
 
 def plot_user_errors(
-    users: UsersSolution,
+    solution: UsersSolution,
     bounds: FloatArray,
     rows_smoothed: mean.MeanError,
     problem: mean.MeanProblem,
@@ -266,41 +256,42 @@ def plot_user_errors(
     own_bound: int | None,
 ) -> Plot:
     """Plot the error over the bound, of clamped users with its parts, and of clamped rows: the main figure."""
-    error, rows_error = np.sqrt(users.errors.variance), np.sqrt(rows_smoothed.variance)
-    shift = np.broadcast_to(np.abs(users.errors.shift), bounds.shape)
-    parts = {BIAS: shift, NOISE: np.sqrt(users.errors.privacy_variance)}
-    if users.deviations is None:
-        parts = {SAMPLING: np.sqrt(users.errors.sampling_variance), NOISE: parts[NOISE]}
-    columns = {"bound": bounds, "users_error": error, "rows_error": rows_error}
-    columns |= {f"users_{name.lower()}": part for name, part in parts.items()}
-    setting = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
-    best = users.standard_error
-    marks = [Mark("Best bound", users.threshold, best, Style.TOTAL)]
+    mean_errors, best_error = solution.mean_errors, solution.standard_error
+    users_errors, rows_errors = np.sqrt(mean_errors.variance), np.sqrt(rows_smoothed.variance)
+    errors_by_part = {BIAS: np.broadcast_to(np.abs(mean_errors.shift), bounds.shape)}
+    if solution.user_deviations is None:
+        errors_by_part = {SAMPLING: np.sqrt(mean_errors.sampling_variance)}
+    errors_by_part[NOISE] = np.sqrt(mean_errors.privacy_variance)
+    axis_limits = fit_limits(np.append(users_errors, rows_errors), np.concatenate([*errors_by_part.values()]))
+    columns = {"bound": bounds, "users_error": users_errors, "rows_error": rows_errors}
+    columns |= {f"users_{part.lower()}": part_errors for part, part_errors in errors_by_part.items()}
+    counts_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
+    marks = [Mark("Best bound", solution.threshold, best_error, Style.TOTAL)]
     if own_bound is not None:
-        own_error = math.sqrt(float(evaluate_users(problem, users.deviations, float(own_bound)).variance))
+        own_variance = evaluate_users(problem, solution.user_deviations, float(own_bound)).variance
+        own_error = math.sqrt(own_variance)
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
-    start = float(own_bound or max(round(users.threshold), 1))
+    start = float(own_bound or max(round(solution.threshold), 1))
     return Plot(
         "mean-error",
         "Error over the bound",
-        f"With users' deviations clamped the error is least at {wording.number(users.threshold)} rows, "
-        f"{wording.number(best)}.",
+        f"With users' deviations clamped the error is least at {wording.number(solution.threshold)} rows, "
+        f"{wording.number(best_error)}.",
         build_bound_axis(problem.histogram),
-        Axis(
-            "error",
-            UNIT,
-            fit_limits(np.concatenate((error, rows_error)), np.concatenate(list(parts.values()))),
-        ),
+        Axis("error", UNIT, axis_limits),
         (
-            Curve("Users clamped", bounds, error, Style.TOTAL),
-            *(Curve(name, bounds, part, PART_STYLES[name]) for name, part in parts.items()),
-            Curve("Rows clamped", bounds, rows_error, Style.SMOOTH),
+            Curve("Users clamped", bounds, users_errors, Style.TOTAL),
+            *(
+                Curve(part, bounds, part_errors, PART_STYLES[part])
+                for part, part_errors in errors_by_part.items()
+            ),
+            Curve("Rows clamped", bounds, rows_errors, Style.SMOOTH),
             *marks,
         ),
         dataset.provenance,
-        {**columns, "contribution_counts": setting},
+        {**columns, "contribution_counts": counts_texts},
         is_main=True,
-        handle=build_handle(problem, bounds, users.errors, parts, start, best),
+        handle=build_handle(problem, bounds, mean_errors, errors_by_part, start, best_error),
     )
 
 
@@ -311,53 +302,50 @@ MAX_ERRORS = 5.0
 def build_handle(
     problem: mean.MeanProblem,
     bounds: FloatArray,
-    errors: mean.MeanError,
-    parts: Mapping[str, FloatArray],
-    start: float,
+    mean_errors: mean.MeanError,
+    errors_by_part: Mapping[str, FloatArray],
+    start_bound: float,
     best_error: float,
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone.
 
     Args:
         problem: The problem.
-        bounds: Where the handle may stand.
-        errors: The error there.
-        parts: Its parts as the figure has them.
-        start: Where it stands at first.
+        bounds: The bounds at which the handle may stand, shape (points,).
+        mean_errors: The error at these bounds, an array for each part.
+        errors_by_part: Root mean square errors at these bounds, by the name of the part in the figure.
+        start_bound: The bound at which the handle stands at first.
         best_error: Root mean square error of the best bound.
     """
     histogram, noise_kind = problem.histogram, problem.noise.kind
     dots = Dots(
         # What a release lacks of the truth.
-        -np.broadcast_to(errors.shift, bounds.shape),
-        parts[NOISE] * (noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)),
+        -np.broadcast_to(mean_errors.shift, bounds.shape),
+        errors_by_part[NOISE] * (noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)),
         draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * best_error,
-        sampling_deviations=np.sqrt(errors.sampling_variance),
+        sampling_deviations=np.sqrt(mean_errors.sampling_variance),
         unit_sampling_draws=draw_normal(noise_kind),
     )
     return Handle(
         "Bound",
         bounds,
-        np.sqrt(errors.variance),
-        start,
+        np.sqrt(mean_errors.variance),
+        start_bound,
         "own_bound",
         is_integer=True,
-        error_parts=parts,
+        error_parts=errors_by_part,
         user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
         dots=dots,
     )
 
 
 def write_user_methods(
-    methods: Methods, users: UsersSolution, problem: mean.MeanProblem, parameters: MeanParameters
+    methods: Methods, solution: UsersSolution, problem: mean.MeanProblem, parameters: MeanParameters
 ) -> Methods:
     """Write the methods section of clamped users; guarantee and rule are from that of clamped rows."""
-    middle, limit_text = (
-        wording.entered((parameters.lower + parameters.upper) / 2.0),
-        wording.number(users.limit),
-    )
+    middle_text = wording.entered((parameters.lower + parameters.upper) / 2.0)
     released_text = "the sum of these deviations"
     if problem.num_aggregates == 2:
         released_text = (
@@ -366,15 +354,17 @@ def write_user_methods(
         )
 
     def write_steps(weight_text: str, limit_text: str) -> str:
+        """Write what was clamped and released, with the weight and the limit in the given words."""
         return (
             f"All rows of a user together weighed at most as much as {weight_text}. The deviation of each user's mean "
-            f"from {middle}, times that weight, was clamped to {limit_text}, and "
+            f"from {middle_text}, times that weight, was clamped to {limit_text}, and "
             f"{cite_noise(problem.noise.kind.value, problem.program)} for a sensitivity of twice this limit was added "
             f"to {released_text}."
         )
 
-    error_text = wording.number(users.standard_error)
-    steps_text = write_steps(wording.counted(users.threshold, "row"), f"± {limit_text}")
+    error_text = wording.number(solution.standard_error)
+    limit_text = f"± {wording.number(solution.limit)}"
+    steps_text = write_steps(wording.counted(solution.threshold, "row"), limit_text)
     return replace(
         methods,
         procedure=f"{steps_text} The expected error of the released mean is {error_text} in the unit of the values, "
@@ -390,12 +380,14 @@ def write_user_methods(
 
 
 def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersProblem | None:
-    """Build the problem of the best range and bound if users are clamped; None if no program or no value has any."""
+    """Build the problem of the best range and bound if users are clamped.
+
+    None if the data have no values, all users have the same mean, or the program cannot clamp users.
+    """
     if dataset.values is None or problem.program in SPLITS_MEANS:
         return None
-    users_problem = ClampedUsersProblem(
-        dataset.values, float(problem.noise.variance(1.0)), problem.num_aggregates == 2
-    )
+    unit_variance = float(problem.noise.variance(1.0))
+    users_problem = ClampedUsersProblem(dataset.values, unit_variance, problem.num_aggregates == 2)
     means = users_problem.users.means
     return users_problem if means.min() < means.max() else None
 
@@ -407,37 +399,37 @@ def describe_choice(
     upper: float,
     certificate: Certificate | None,
 ) -> RangeChoice:
-    """Return a range for users, with the parts of its error, in the form of a range for rows."""
-    parts = problem.measure_parts(threshold, (lower + upper) / 2.0, threshold * (upper - lower) / 2.0)
-    certificate = certificate or Certificate(parts.error, 0.0, "it is not claimed to be the best")
-    return RangeChoice(
-        lower, upper, threshold, parts.clamping, parts.bounding, parts.noise, parts.error, certificate
-    )
+    """Return a range for users, with the parts of its error, in the form of a range for rows.
+
+    Without a certificate (None) the range is not claimed to be the best.
+    """
+    error_parts = problem.measure_parts(threshold, (lower + upper) / 2.0, threshold * (upper - lower) / 2.0)
+    certificate = certificate or Certificate(error_parts.error, 0.0, "it is not claimed to be the best")
+    errors = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
+    return RangeChoice(lower, upper, threshold, *errors, certificate)
 
 
 def find_best_choice(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
     """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
-    best = best_joint(problem, progress=progress, should_stop=should_stop)
-    half_width = best.width / 2.0
-    ends = best.centre - half_width, best.centre + half_width
-    return describe_choice(problem, best.threshold, *ends, best.certificate)
+    deviation_limit = best_joint(problem, progress=progress, should_stop=should_stop)
+    half_width = deviation_limit.width / 2.0
+    ends = deviation_limit.centre - half_width, deviation_limit.centre + half_width
+    return describe_choice(problem, deviation_limit.threshold, *ends, deviation_limit.certificate)
 
 
-def is_usable(problem: ClampedUsersProblem, choice: RangeChoice) -> bool:
+def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:
     """Return True if a release can use a range: half of the users' weight or more is not clamped.
 
     If noise is very large, the best range is next to a single value, which it publishes.
     """
-    weights = np.minimum(choice.threshold, problem.users.sizes)
-    middle, limit = (
-        (choice.lower + choice.upper) / 2.0,
-        choice.threshold * (choice.upper - choice.lower) / 2.0,
+    lower, upper, threshold = range_choice.lower, range_choice.upper, range_choice.threshold
+    weights, limit = np.minimum(threshold, problem.users.sizes), threshold * (upper - lower) / 2.0
+    deviations = np.abs(weights * (problem.users.means - ((lower + upper) / 2.0 - problem.mean)))
+    return range_choice.is_wide and float(weights[deviations > limit * (1.0 + 1e-9)].sum()) <= 0.5 * float(
+        weights.sum()
     )
-    deviations = np.abs(weights * (problem.users.means - (middle - problem.mean)))
-    is_wide = choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper))
-    return is_wide and float(weights[deviations > limit * (1.0 + 1e-9)].sum()) <= 0.5 * float(weights.sum())
 
 
 def compute_errors(
@@ -451,20 +443,17 @@ def compute_errors(
         lowers: L, a number or shape (ranges,).
         uppers: U, likewise.
     """
-    points, sum_weights = problem.points, problem.sum_weights(threshold)
-    weights, bias = np.minimum(threshold, points.sizes), abs(problem.compute_shift(threshold))
-    lower, upper = np.broadcast_arrays(
-        np.asarray(lowers, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
-    )
-    offsets, limits = (lower + upper) / 2.0 - problem.mean, threshold * (upper - lower) / 2.0
-    cuts = [
-        float(points.num_users @ np.maximum(np.abs(weights * (points.means - offset)) - limit, 0.0))
-        / sum_weights
+    user_points, sum_weights = problem.points, problem.sum_weights(threshold)
+    weights = np.minimum(threshold, user_points.sizes)
+    lowers, uppers = np.broadcast_arrays(np.asarray(lowers, float), np.asarray(uppers, float))
+    offsets, limits = (lowers + uppers) / 2.0 - problem.mean, threshold * (uppers - lowers) / 2.0
+    biases = [
+        np.maximum(np.abs(weights * (user_points.means - offset)) - limit, 0.0) @ user_points.num_users
         for offset, limit in zip(offsets.tolist(), limits.tolist(), strict=True)
     ]
-    squares = 4.0 * limits**2
+    total_biases = np.array(biases) / sum_weights + abs(problem.compute_shift(threshold))
+    squared_sensitivities = 4.0 * limits**2
     if problem.has_private_counts:
-        squares = 2.0 * (limits**2 + (threshold * offsets) ** 2)
-    return np.asarray(
-        np.sqrt((bias + np.array(cuts)) ** 2 + problem.unit_variance * squares / sum_weights**2)
-    )
+        squared_sensitivities = 2.0 * (limits**2 + (threshold * offsets) ** 2)
+    noise_variances = problem.unit_variance * squared_sensitivities / sum_weights**2
+    return np.asarray(np.sqrt(total_biases**2 + noise_variances))

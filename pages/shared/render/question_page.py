@@ -430,7 +430,7 @@ class Page:
             answer.disclosure,
             lambda: replace(
                 report_content.of_answer(question, answer, source, formula, labels, label, summary),
-                releases=releases,
+                release_lines=releases,
             ),
             answer.methods,
             self.describe_files(answer),

@@ -56,16 +56,16 @@ def of_answer(
     private_names = list_private_settings(question, parameters) if is_private else ()
     setting_names = question.get_labels() if setting_labels is None else setting_labels
     return Report(
-        page=question.title,
+        page_title=question.title,
         question=question.sentence,
         answers=(("", answer),),
         figures=tuple(replace(plot, alt=f"{label}. {plot.alt}") if label else plot for plot in plots),
-        settings=content.list_settings(parameters, setting_names, private_names),
-        summary=content.summarise_dataset(source.dataset) if summary is None else summary,
+        setting_lines=content.list_settings(parameters, setting_names, private_names),
+        summary_lines=content.summarise_dataset(source.dataset) if summary is None else summary,
         disclosure=source.shown_disclosure,
-        formulae=question.read_formula(formula_file),
+        formulae_markdown=question.read_formula(formula_file),
         methods=answer.methods,
-        private_settings=private_names,
+        private_setting_names=private_names,
         figure_label=label,
         write_script=lambda created, public_only: script.write_script(
             question.title,

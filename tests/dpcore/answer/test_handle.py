@@ -132,7 +132,7 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
     assert abs(squares.mean() - expected) <= 4.0 * math.sqrt(5.0) * expected / math.sqrt(squares.size)
     if asked.likeness is Likeness.FROM_VALUES:
         # Dots lie on the side to which leaving rows out moves the mean.
-        assert short == pytest.approx(-float(np.asarray(answer.solution.capped.shift)[position]))
+        assert short == pytest.approx(-float(np.asarray(answer.solution.capped_errors.shift)[position]))
         assert short != 0.0
         assert drawn > 0.0
 

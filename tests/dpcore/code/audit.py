@@ -101,40 +101,40 @@ class Run:
     names: dict[str, Any] = field(default_factory=dict)
 
 
-def table(*rows: str) -> str:
+def join_rows(*rows: str) -> str:
     return "\n".join([HEADER, *rows, ""])
 
 
-def added(name: str) -> str:
-    """The table with one user more."""
-    return table(*ROWS, *ONE_USER[name])
+def add_user(name: str) -> str:
+    """Return the table with one user more."""
+    return join_rows(*ROWS, *ONE_USER[name])
 
 
-def removed() -> str:
-    """The table with one user less."""
-    return table(*(row for row in ROWS if not row.startswith("u8,")))
+def remove_user() -> str:
+    """Return the table with one user less."""
+    return join_rows(*(row for row in ROWS if not row.startswith("u8,")))
 
 
-def replaced(cell: str) -> str:
-    """The table with another amount in one row."""
-    first, *others = ROWS
-    user, group, _, day = first.split(",")
-    return table(f"{user},{group},{cell},{day}", *others)
+def replace_cell(cell: str) -> str:
+    """Return the table with another amount in one row."""
+    first_row, *other_rows = ROWS
+    user, group, _, day = first_row.split(",")
+    return join_rows(f"{user},{group},{cell},{day}", *other_rows)
 
 
-def neighbours(public_counts: bool) -> dict[str, str]:
-    """Tables by what makes them differ from the table; with public counts, in one user's values only."""
+def list_neighbours(public_counts: bool) -> dict[str, str]:
+    """Return tables by what makes them differ from the table; with public counts, in one user's values only."""
     if public_counts:
-        return {name: replaced(cell) for name, cell in REPLACED.items()}
-    first = table("x,p3,20.5,1", "x,p2,20.5,1", *ROWS)
-    return {"one user less": removed(), FIRST: first} | {name: added(name) for name in ONE_USER}
+        return {name: replace_cell(cell) for name, cell in REPLACED.items()}
+    first = join_rows("x,p3,20.5,1", "x,p2,20.5,1", *ROWS)
+    return {"one user less": remove_user(), FIRST: first} | {name: add_user(name) for name in ONE_USER}
 
 
 EMPTY: dict[str, str] = {
-    "no row": table(),
-    "one user": table("x,p1,20.5,1"),
-    "rows of nobody": table(",p1,20.5,1", ",p2,30.5,1"),
-    "a user with nothing readable": table("x,,,"),
+    "no row": join_rows(),
+    "one user": join_rows("x,p1,20.5,1"),
+    "rows of nobody": join_rows(",p1,20.5,1", ",p2,30.5,1"),
+    "a user with nothing readable": join_rows("x,,,"),
 }
 """Tables of at most one user."""
 PUBLIC_INPUTS = {
@@ -149,8 +149,8 @@ PUBLIC_INPUTS = {
 """What a person writes into the program, as it asks them to."""
 
 
-def filled(text: str) -> str:
-    """The program with the public inputs that it asks for."""
+def fill_inputs(text: str) -> str:
+    """Return the program with the public inputs that it asks for."""
     for name, value in PUBLIC_INPUTS.items():
         text = re.sub(
             rf"^{name}(: .+?)? = (\[\]|\{{\}}|None|0)(?=$|\s)", f"{name} = {value!r}", text, flags=re.M
@@ -187,8 +187,8 @@ def silenced(run: Run) -> Iterator[None]:
         if not isinstance(exact, list):
             return invoke(measurement, exact)
         run.inputs.append((measurement, [float(number) for number in exact]))
-        drawn = invoke(measurement, exact)
-        return [1e6 + place for place, _ in enumerate(drawn)] if isinstance(drawn, list) else 0
+        noisy = invoke(measurement, exact)
+        return [1e6 + index for index, _ in enumerate(noisy)] if isinstance(noisy, list) else 0
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opendp.mod.Measurement, "__call__", constant)
@@ -199,15 +199,15 @@ def silenced(run: Run) -> Iterator[None]:
             from opendp.extras.polars import OnceFrame
 
             collect = OnceFrame.collect
-            patch.setattr(OnceFrame, "collect", lambda frame: _constants(collect(frame), run))
+            patch.setattr(OnceFrame, "collect", lambda frame: _replace_numbers(collect(frame), run))
         yield
 
 
-def _constants(frame: Any, run: Run) -> Any:
-    """The released frame with constants, whose rows are in the order of their keys."""
+def _replace_numbers(frame: Any, run: Run) -> Any:
+    """Return the released frame with constants, whose rows are in the order of their keys."""
     import polars as pl
 
-    keys = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
+    keys = [name for name, dtype in frame.schema.items() if not dtype.is_numeric()]
     frame = frame.sort(keys) if keys else frame
     numbers = [name for name in frame.columns if name not in keys]
     run.frames.append({name: [float(number) for number in frame[name]] for name in numbers})
@@ -224,7 +224,7 @@ def run(
         around(observed),
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(errors),
-        warnings.catch_warnings(record=True) as warned,
+        warnings.catch_warnings(record=True) as caught_warnings,
     ):
         try:
             exec(compile(text, "program", "exec"), observed.names)
@@ -232,36 +232,40 @@ def run(
             observed.ending = f"SystemExit: {end.code}"
         except Exception as error:  # Whatever ends a program is what its user sees.
             observed.ending = f"{type(error).__name__}: {error}"
-    messages = {str(at.message) for at in warned if not issubclass(at.category, UNSEEN)}
+    messages = {
+        str(warning.message) for warning in caught_warnings if not issubclass(warning.category, UNSEEN)
+    }
     observed.printed, observed.errors = printed.getvalue(), errors.getvalue() + "".join(sorted(messages))
     return observed
 
 
-def difference(one: Run, other: Run) -> str:
-    """What tells two runs apart without looking at the exact numbers; empty where nothing does."""
-    if one.ending != other.ending:
-        return f"it ends with {one.ending!r} and with {other.ending!r}"
-    if one.printed != other.printed:
-        return f"it prints {one.printed!r} and {other.printed!r}"
-    if one.errors != other.errors:
-        return f"it warns {one.errors!r} and {other.errors!r}"
-    sizes = [len(exact) for _, exact in one.inputs], [len(exact) for _, exact in other.inputs]
+def describe_difference(first_run: Run, second_run: Run) -> str:
+    """Return what tells two runs apart without looking at the exact numbers; empty if nothing does."""
+    if first_run.ending != second_run.ending:
+        return f"it ends with {first_run.ending!r} and with {second_run.ending!r}"
+    if first_run.printed != second_run.printed:
+        return f"it prints {first_run.printed!r} and {second_run.printed!r}"
+    if first_run.errors != second_run.errors:
+        return f"it warns {first_run.errors!r} and {second_run.errors!r}"
+    sizes = [len(exact) for _, exact in first_run.inputs], [len(exact) for _, exact in second_run.inputs]
     return f"it draws vectors of {sizes[0]} and {sizes[1]} numbers" if sizes[0] != sizes[1] else ""
 
 
-def loss(one: Run, other: Run) -> tuple[float, bool]:
-    """What the mechanisms that drew lose between two tables, added up, and whether it is rho; by their own account.
+def compute_loss(first_run: Run, second_run: Run) -> tuple[float, bool]:
+    """Sum what the mechanisms that drew lose between two tables, by their own account; True if the loss is rho.
 
     Of a selection with Gumbel noise OpenDP proves rho = epsilon^2 / 8. In a program of pure epsilon it counts as that.
     """
     sums: list[float] = []
     picks: list[float] = []
     is_rho = False
-    for (mechanism, exact), (_, beside) in zip(one.inputs, other.inputs, strict=True):
-        moved = [abs(a - b) for a, b in zip(exact, beside, strict=True)]
-        assert all(map(math.isfinite, (*exact, *beside))), "a sum before noise is not finite"
+    for (mechanism, first_numbers), (_, second_numbers) in zip(
+        first_run.inputs, second_run.inputs, strict=True
+    ):
+        moves = [abs(a - b) for a, b in zip(first_numbers, second_numbers, strict=True)]
+        assert all(map(math.isfinite, (*first_numbers, *second_numbers))), "a sum before noise is not finite"
         metric = str(mechanism.input_metric)
-        distance = {"L2": math.hypot(*moved), "L1": math.fsum(moved)}.get(metric[:2], max(moved, default=0.0))
+        distance = {"L2": math.hypot(*moves), "L1": math.fsum(moves)}.get(metric[:2], max(moves, default=0.0))
         lost = mechanism.map(distance)
         if metric.startswith("LInf") and "Concentrated" in str(mechanism.output_measure):
             picks.append(lost)
@@ -271,13 +275,15 @@ def loss(one: Run, other: Run) -> tuple[float, bool]:
     return math.fsum(sums + (picks if is_rho else [math.sqrt(8.0 * rho) for rho in picks])), is_rho
 
 
-def delta_of(rho: float, epsilon: float) -> float:
-    """Delta of Gaussian noise by Balle and Wang 2018, theorem 5: its loss is that of one number."""
+def compute_delta(rho: float, epsilon: float) -> float:
+    """Compute delta of Gaussian noise by Balle and Wang 2018, theorem 5: its loss is that of one number."""
 
-    def below(x: float) -> float:
+    def normal_cdf(x: float) -> float:
         return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
-    moved = math.sqrt(2.0 * rho)  # in standard deviations
-    if not moved:
+    move = math.sqrt(2.0 * rho)  # in standard deviations
+    if not move:
         return 0.0
-    return below(moved / 2.0 - epsilon / moved) - math.exp(epsilon) * below(-moved / 2.0 - epsilon / moved)
+    return normal_cdf(move / 2.0 - epsilon / move) - math.exp(epsilon) * normal_cdf(
+        -move / 2.0 - epsilon / move
+    )

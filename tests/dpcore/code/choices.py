@@ -16,7 +16,7 @@ GAUSSIAN = NoiseKind.GAUSSIAN
 
 
 def make_choice(quantity: Quantity, **fields: object) -> Choice:
-    """A choice on the sample events with these fields."""
+    """Make a choice on the sample events with these fields."""
     defaults: dict[str, object] = {
         "epsilon": 1.0,
         "disclosure": Disclosure.PUBLIC,
@@ -28,10 +28,10 @@ def make_choice(quantity: Quantity, **fields: object) -> Choice:
     return Choice(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def run_program(written: Choice | Several, library: Program) -> dict[str, Any]:
-    """What the names of the program are bound to after it ran in the working folder."""
+def run_program(choice: Choice | Several, library: Program) -> dict[str, Any]:
+    """Run the program in the working folder, and return what its names are bound to."""
     names: dict[str, Any] = {}
-    exec(compile(write(written, library).text, "program", "exec"), names)
+    exec(compile(write(choice, library).text, "program", "exec"), names)
     return names
 
 

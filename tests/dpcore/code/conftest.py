@@ -16,14 +16,14 @@ EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 
 @pytest.fixture
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder."""
+    """Return the working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def folder(empty_folder: Path) -> Path:
-    """The working folder, with the sample events."""
+    """Return the working folder, with the sample events."""
     shutil.copy(EVENTS, empty_folder / "shop_events.csv")
     return empty_folder
 
@@ -33,7 +33,7 @@ CLOSE = 1e-7
 
 
 def _least_scale(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) -> Any:
-    """The measurement of the least scale that is private enough, as OpenDP's search finds it, to `CLOSE`.
+    """Return the measurement of the least scale that is private enough, as OpenDP's search finds it, to `CLOSE`.
 
     OpenDP goes on to the last bit and asks about 1,140 times, 1 s to 3 s a query. What comes out passed OpenDP's own
     check, so it is never less than asked.
@@ -42,20 +42,20 @@ def _least_scale(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) 
 
 
 def _nearest_passing(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) -> float:
-    """A scale, or what shares of a budget are multiplied by so that they keep it together: to `CLOSE` of it.
+    """Find a scale, or what shares of a budget are multiplied by so that they keep it together: to `CLOSE` of it.
 
     For the shares OpenDP asks 58 times, a quarter of the time that a small query takes.
     """
 
-    def passes(at: float) -> bool:
-        return bool(make(at).check(d_in, d_out))
+    def passes(number: float) -> bool:
+        return bool(make(number).check(d_in, d_out))
 
     # Nearly always the loss is a power of the number: then the fourth question is the last.
     if isinstance(d_out, float):
-        one, two = (float(make(at).map(d_in)) for at in (1.0, 2.0))
-        if 0.0 < one != two > 0.0:
-            power = math.log2(two / one)
-            guess = (d_out / one) ** (1.0 / power)
+        first_loss, second_loss = (float(make(number).map(d_in)) for number in (1.0, 2.0))
+        if 0.0 < first_loss != second_loss > 0.0:
+            power = math.log2(second_loss / first_loss)
+            guess = (d_out / first_loss) ** (1.0 / power)
             step = math.copysign(CLOSE / 2.0, power) * guess
             if passes(guess - step) and not passes(guess + step):
                 return guess - step
@@ -72,25 +72,25 @@ def _least_passing(passes: Callable[[float], bool], **_: Any) -> float:
     while passes(low):
         low, high = low / 4.0, low
     while high - low > CLOSE * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if passes(middle) else (middle, high)
+        midpoint = (low + high) / 2.0
+        low, high = (low, midpoint) if passes(midpoint) else (midpoint, high)
     return high
 
 
 @pytest.fixture(scope="package", autouse=True)
 def resolved_once() -> Iterator[None]:
-    """OpenDP searches the scale of a query when it is released and again when it is described."""
+    """Search the scale of a query once: OpenDP searches when it is released and again when it is described."""
     from opendp import context
     from opendp.extras import polars
     from opendp.extras.polars import LazyFrameQuery
 
     resolve = LazyFrameQuery.resolve
-    found: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+    resolved: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     def once(query: Any) -> Any:
-        if query not in found:
-            found[query] = resolve(query)
-        return found[query]
+        if query not in resolved:
+            resolved[query] = resolve(query)
+        return resolved[query]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LazyFrameQuery, "resolve", once)

@@ -34,13 +34,13 @@ NAMES = [
     "7",
     "true",
     "u0\u00a0",
-    *(f"u{at}" for at in range(30)),
+    *(f"u{index}" for index in range(30)),
 ]
 """Of people, where the one with a no-break space is another one, as the app says."""
 ROWS: list[Row] = [
-    (name, f"p{(at + more) % 4}", round(37.9 * (at + 1) * (more + 1) % 2_900 + 0.25, 2))
-    for at, name in enumerate(NAMES)
-    for more in range(1 + at % 6)
+    (name, f"p{(index + row_index) % 4}", round(37.9 * (index + 1) * (row_index + 1) % 2_900 + 0.25, 2))
+    for index, name in enumerate(NAMES)
+    for row_index in range(1 + index % 6)
 ]
 """User, group and amount; users have one to six rows, and some are called as if they were nobody."""
 
@@ -63,19 +63,19 @@ class Nasty:
     def name(self) -> str:
         return self.layout.files[0].name
 
-    def make_choice(self, released: Quantity, **bounds: Any) -> Choice:
-        """A release with little noise."""
+    def make_choice(self, quantity: Quantity, **bounds: Any) -> Choice:
+        """Make a choice with little noise."""
         return Choice(
-            released, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, has_known_columns=True,
+            quantity, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, has_known_columns=True,
             privacy_unit=(USER,), value_column=VALUE, group_column=GROUP, **bounds,
         )  # fmt: skip
 
     def sizes(self) -> dict[str, int]:
-        """Rows of each user."""
+        """Return the number of rows of each user."""
         return Counter(user for user, _, _ in self.rows)
 
-    def capped_rows(self, most: int) -> int:
-        return sum(min(most, size) for size in self.sizes().values())
+    def capped_rows(self, max_rows: int) -> int:
+        return sum(min(max_rows, size) for size in self.sizes().values())
 
     def capped_sum(self) -> float:
         totals: dict[str, float] = defaultdict(float)
@@ -85,13 +85,13 @@ class Nasty:
         return math.fsum(min(total, MAX_TOTAL) for total in totals.values())
 
     def users_of_groups(self) -> list[int]:
-        """Users of each group, ascending; nobody is in more than four."""
+        """Return the number of users of each group, ascending; nobody is in more than four."""
         return sorted(Counter(group for _, group in {(user, group) for user, group, _ in self.rows}).values())
 
 
 def _text(cells: Callable[[int, Row], str], header: str, separator: str = ",", extra: str = "") -> str:
     names = separator.join((USER, GROUP, VALUE))
-    return header + names + "\n" + "".join(cells(at, row) + "\n" for at, row in enumerate(ROWS)) + extra
+    return header + names + "\n" + "".join(cells(index, row) + "\n" for index, row in enumerate(ROWS)) + extra
 
 
 def _quoted(cell: str) -> str:
@@ -106,8 +106,8 @@ def _german(amount: float) -> str:
     return f"{amount:,.2f}".translate(str.maketrans(",.", ".,"))
 
 
-def _blanks(at: int, row: Row) -> str:
-    padded = [row[0], f"{row[0]} ", f"  {row[0]}", f"{row[0]}\t", _quoted(f"{row[0]} ")][at % 5]
+def _blanks(index: int, row: Row) -> str:
+    padded = [row[0], f"{row[0]} ", f"  {row[0]}", f"{row[0]}\t", _quoted(f"{row[0]} ")][index % 5]
     padded = _quoted(row[0]) if "," in row[0] else padded
     return f"{padded},{row[1]} ,{row[2]}"
 
@@ -150,8 +150,8 @@ TYPES: dict[str, list[Any]] = {"7": [7, "7", 7.0, " 7"], "true": [True, "true"] 
 
 def _json_lines() -> bytes:
     lines: list[dict[str, Any]] = [
-        {USER: TYPES.get(name, [name] * 4)[at % 4], GROUP: group, VALUE: amount}
-        for at, (name, group, amount) in enumerate(ROWS)
+        {USER: TYPES.get(name, [name] * 4)[index % 4], GROUP: group, VALUE: amount}
+        for index, (name, group, amount) in enumerate(ROWS)
     ]
     return "\n".join(map(json.dumps, [*lines, {USER: None, GROUP: "p1", VALUE: 2.5}])).encode()
 
@@ -220,8 +220,8 @@ FURTHER: dict[str, Nasty] = {
     ),
     "tabs and no header": Nasty(
         lambda: "".join(
-            f"{user}\t{group}\t {amount}\t{7 if at % 2 else ''}\r\n"
-            for at, (user, group, amount) in enumerate(NUMBERED, 1)
+            f"{user}\t{group}\t {amount}\t{7 if index % 2 else ''}\r\n"
+            for index, (user, group, amount) in enumerate(NUMBERED, 1)
         ).encode(),
         _layout("u.data", separator="\t", names=(USER, GROUP, VALUE, "seconds")),
         NUMBERED,
@@ -234,12 +234,12 @@ FURTHER: dict[str, Nasty] = {
 }
 
 
-def run(nasty: Nasty, library: Program, which: Quantity, **bounds: Any) -> dict[str, Any]:
-    """What the program's names are bound to."""
-    return run_program(nasty.make_choice(which, **bounds), library)
+def run_nasty(nasty: Nasty, library: Program, quantity: Quantity, **bounds: Any) -> dict[str, Any]:
+    """Run the program, and return what its names are bound to."""
+    return run_program(nasty.make_choice(quantity, **bounds), library)
 
 
-def check(nasty: Nasty, library: Program, folder: Path) -> None:
+def check_file(nasty: Nasty, library: Program, folder: Path) -> None:
     """Run programs in the working folder: users, rows under a bound of two, and totals are what stands in the file.
 
     OpenDP's programs take a tenth of a second each and read a file by the code that plain Python's have: of files that
@@ -252,14 +252,14 @@ def check(nasty: Nasty, library: Program, folder: Path) -> None:
     """
     (folder / nasty.name).write_bytes(nasty.content())
     assert len(nasty.sizes()) < nasty.capped_rows(2) < len(nasty.rows)
-    for most in (2,) if library is Program.OPENDP and nasty not in NASTY.values() else (1, 2):
-        count = run(nasty, library, Quantity.COUNT, max_rows=most)["count"]
+    for max_rows in (2,) if library is Program.OPENDP and nasty not in NASTY.values() else (1, 2):
+        count = run_nasty(nasty, library, Quantity.COUNT, max_rows=max_rows)["count"]
         # Noise of scale 0.002: it is off by half with probability e^-250.
-        assert abs(count - nasty.capped_rows(most)) < 0.5, (library, most, count)
+        assert abs(count - nasty.capped_rows(max_rows)) < 0.5, (library, max_rows, count)
     noise = 1.05 * MAX_TOTAL / EPSILON * SURE
-    total = run(nasty, library, Quantity.SUM, max_total=MAX_TOTAL)["total"]
+    total = run_nasty(nasty, library, Quantity.SUM, max_total=MAX_TOTAL)["total"]
     assert abs(total - nasty.capped_sum()) <= noise, (library, total)
-    users = run(nasty, library, Quantity.GROUP_COUNTS, max_groups=4)
+    users = run_nasty(nasty, library, Quantity.GROUP_COUNTS, max_groups=4)
     by_group = users["noisy"] if library is Program.PYTHON else users["counts"]
     if library in (Program.PIPELINEDP, Program.TUMULT):
         by_group = by_group.values()

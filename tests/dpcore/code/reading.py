@@ -24,20 +24,20 @@ class Statement:
     bounds: list[tuple[str, str, float, float]] = field(default_factory=list)
 
 
-def statements(sql: str) -> list[Statement]:
+def parse(sql: str) -> list[Statement]:
     """Parse; anything that GoogleSQL would not take, as far as sqlglot knows it, raises."""
     tokens = list(sqlglot.tokenize(sql, read="bigquery"))
-    parts: list[list[Token]] = [[]]
+    token_lists: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            parts.append([])
+            token_lists.append([])
         else:
-            parts[-1].append(token)
-    return [_statement(sql, part) for part in parts if part]
+            token_lists[-1].append(token)
+    return [_build_statement(sql, statement_tokens) for statement_tokens in token_lists if statement_tokens]
 
 
-def _statement(sql: str, tokens: list[Token]) -> Statement:
-    cut: list[tuple[int, int]] = []
+def _build_statement(sql: str, tokens: list[Token]) -> Statement:
+    removed_spans: list[tuple[int, int]] = []
     options: dict[str, str] = {}
     bounds: list[tuple[str, str, float, float]] = []
     words = [token.text.upper() for token in tokens]
@@ -46,25 +46,25 @@ def _statement(sql: str, tokens: list[Token]) -> Statement:
             assert words[i - 1] == "WITH"
             assert words[i - 2] == "SELECT"
             assert words[i + 1 : i + 3] == ["OPTIONS", "("]
-            end = _closing(words, i + 2)
-            options = _options([token.text for token in tokens[i + 3 : end]])
-            cut.append((i - 1, end))
+            end = _find_closing(words, i + 2)
+            options = _read_options([token.text for token in tokens[i + 3 : end]])
+            removed_spans.append((i - 1, end))
         if word.startswith("CONTRIBUTION_BOUNDS_PER_"):
             assert words[i - 1] == ","
             opening = i + 1 + words[i + 1 :].index("(")
-            end = _closing(words, opening)
+            end = _find_closing(words, opening)
             low, high = "".join(words[opening + 1 : end]).split(",")
-            bounds.append((_function(words, i), words[i].lower(), float(low), float(high)))
-            cut.append((i - 1, end))
-    kept = [
+            bounds.append((_find_function(words, i), words[i].lower(), float(low), float(high)))
+            removed_spans.append((i - 1, end))
+    remaining_texts = [
         sql[token.start : token.end + 1]
         for i, token in enumerate(tokens)
-        if not any(first <= i <= last for first, last in cut)
+        if not any(first_index <= i <= last_index for first_index, last_index in removed_spans)
     ]
-    return Statement(sqlglot.parse_one(" ".join(kept), dialect="bigquery"), options, bounds)
+    return Statement(sqlglot.parse_one(" ".join(remaining_texts), dialect="bigquery"), options, bounds)
 
 
-def _closing(words: list[str], opening: int) -> int:
+def _find_closing(words: list[str], opening: int) -> int:
     depth = 0
     for i in range(opening, len(words)):
         depth += {"(": 1, ")": -1}.get(words[i], 0)
@@ -73,17 +73,17 @@ def _closing(words: list[str], opening: int) -> int:
     raise ValueError("a parenthesis stays open")
 
 
-def _function(words: list[str], at: int) -> str:
-    """Name of the function whose argument stands at ``at``."""
+def _find_function(words: list[str], position: int) -> str:
+    """Return the name of the function whose argument stands at ``position``."""
     depth = 0
-    for i in range(at, -1, -1):
+    for i in range(position, -1, -1):
         depth += {")": 1, "(": -1}.get(words[i], 0)
         if depth < 0:
             return words[i - 1]
     raise ValueError("a bound outside a function")
 
 
-def _options(texts: list[str]) -> dict[str, str]:
-    joined = "\0".join(texts).split("\0,\0")
-    pairs = (part.strip("\0").split("\0=\0") for part in joined)
+def _read_options(texts: list[str]) -> dict[str, str]:
+    option_texts = "\0".join(texts).split("\0,\0")
+    pairs = (option_text.strip("\0").split("\0=\0") for option_text in option_texts)
     return {name: value.replace("\0", "") for name, value in pairs}

@@ -77,7 +77,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
 def test_a_program_counts_users_and_rows_as_the_app_does(
     name: str, library: Program, empty_folder: Path
 ) -> None:
-    files.check(ALL_FILES[name], library, empty_folder)
+    files.check_file(ALL_FILES[name], library, empty_folder)
 
 
 @pytest.mark.parametrize("cell", ["", "abc", "1.5", "12.34,5", "1e999", "nan"])
@@ -92,7 +92,7 @@ def test_a_cell_that_is_no_number_stops_a_program_before_it_spends(
     nasty = NASTY["German Excel"]
     (empty_folder / nasty.name).write_bytes(nasty.content() + f"u1;p1;{cell}\n".encode())
     with pytest.raises(SystemExit, match="Nothing was released, and no epsilon was spent"):
-        files.run(nasty, library, Quantity.SUM, max_total=1.0)
+        files.run_nasty(nasty, library, Quantity.SUM, max_total=1.0)
     assert [name for name, *_ in modules.mock_calls if not name.endswith("enable_features")] == []
 
 

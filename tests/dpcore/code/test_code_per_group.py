@@ -217,7 +217,7 @@ def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: s
     if not gaussian:
         assert 1.0 - 3e-6 <= loss <= 1.0
     elif library is Program.PYTHON:
-        assert audit.delta_of(loss, 1.0) <= 1e-6 <= audit.delta_of(loss * (1 + 4e-6), 1.0)
+        assert audit.compute_delta(loss, 1.0) <= 1e-6 <= audit.compute_delta(loss * (1 + 4e-6), 1.0)
     else:
         assert loss == pytest.approx(programs.convert_to_rho(1.0, 1e-6), rel=4e-6)
         assert loss <= programs.convert_to_rho(1.0, 1e-6)

@@ -314,7 +314,7 @@ def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Program)
         assert zcdp_delta(rho, 1.0) <= 1e-6 * (1 + 1e-8) < zcdp_delta(rho * (1 + 1e-4), 1.0)
     else:
         rho = 0.5 / names["SIGMA"] ** 2
-        assert audit.delta_of(rho, 1.0) <= 1e-6 < audit.delta_of(rho * (1 + 1e-6), 1.0)
+        assert audit.compute_delta(rho, 1.0) <= 1e-6 < audit.compute_delta(rho * (1 + 1e-6), 1.0)
     deviation = 7.0 / math.sqrt(2.0 * rho)
     assert abs(names["count"] - sum(min(7, size) for size in sizes())) <= 6.2 * deviation + 1
     if library is Program.OPENDP:

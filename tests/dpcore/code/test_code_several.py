@@ -50,7 +50,7 @@ def near(plan: Several, name: str, value: float, expected: float, spread: float 
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
     share = next(one for one in plan.releases if one.name == name)
     amount = Fraction(share.num_parts) * Fraction(plan.compute_total(Program.OPENDP)) / 2**20
-    sensitivity = together.moves(share, plan.noise)
+    sensitivity = together.compute_move(share, plan.noise)
     # A library halves the share of a mean.
     noise = 2.0 * sensitivity / float(amount) * SURE
     if plan.noise is GAUSSIAN:
@@ -76,7 +76,7 @@ def check_totals(plan: Several, released: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("noise", "quantile"), [(LAPLACE, True), (GAUSSIAN, True), (GAUSSIAN, False)])
 def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind, quantile: bool) -> None:
-    plan = together.several(noise, quantile)
+    plan = together.make_several(noise, quantile)
     names, total = run_program(plan, Program.PYTHON), plan.compute_total(Program.PYTHON)
     check_totals(plan, names["released"])
     if quantile:
@@ -90,7 +90,7 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
         draw, _, loss = names["prepared"][share.name]
         amount = Fraction(share.num_parts) * Fraction(total) / 2**20
         # OpenDP's own map, at a sensitivity that is counted by hand.
-        at_sensitivity = draw.map(together.moves(share, noise))
+        at_sensitivity = draw.map(together.compute_move(share, noise))
         if share.choice.quantity is Quantity.QUANTILE and noise is LAPLACE:
             at_sensitivity = math.sqrt(8.0 * at_sensitivity)  # of Gumbel noise it proves rho = epsilon^2 / 8
         assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), share.name
@@ -113,7 +113,7 @@ def test_opendp_gives_each_query_its_own_share(
         return release(query)
 
     monkeypatch.setattr(LazyFrameQuery, "release", recorded)
-    plan = together.several(noise, quantile=True)
+    plan = together.make_several(noise, quantile=True)
     # Unequal shares, of which one is more than the first: OpenDP would refuse or mix them if queries were built first.
     names = run_program(plan, Program.OPENDP)
     released = names["released"]
@@ -126,7 +126,7 @@ def test_opendp_gives_each_query_its_own_share(
         unit = 1.0 / amount if noise is LAPLACE else math.sqrt(0.5 / amount)
         # In whole steps a sum's bound is 2^30.
         steps = {Quantity.SUM: 2**30 / 150.25, Quantity.GROUP_SUMS: 2**30 / 133.5}
-        expected = together.moves(share, noise) * steps.get(share.choice.quantity, 1.0)
+        expected = together.compute_move(share, noise) * steps.get(share.choice.quantity, 1.0)
         if share.choice.quantity is Quantity.QUANTILE:
             # Scores are whole: 4 times those of q = 3 / 4, and a pick of two scores that move apart takes twice. As for
             # its noise, so for its epsilon: exponential noise at epsilon, or Gumbel noise at epsilon^2 / 8 of rho.
@@ -140,7 +140,7 @@ def test_opendp_gives_each_query_its_own_share(
     (mean,) = (share for share in plan.releases if share.choice.quantity is Quantity.MEAN)
     pair = names["space"], {"scale": names["scale"]}
     drawn_by = names["dp"].m.make_laplace if noise is LAPLACE else names["dp"].m.make_gaussian
-    loss = drawn_by(*pair[0], **pair[1]).map(together.moves(mean, noise))
+    loss = drawn_by(*pair[0], **pair[1]).map(together.compute_move(mean, noise))
     amount = mean.num_parts * plan.compute_total(Program.OPENDP) / 2**20
     assert amount * (1.0 - 1e-5) < loss <= amount
 
@@ -182,7 +182,7 @@ def test_every_release_is_told_at_once_with_its_noise(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = together.several(noise, quantile=True)
+    plan = together.make_several(noise, quantile=True)
     monkeypatch.setattr(sys, "argv", ["plan.py", "--json"])
     released = run_program(plan, library)["released"]
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -192,7 +192,7 @@ def test_every_release_is_told_at_once_with_its_noise(
         if share.choice.quantity is Quantity.QUANTILE:
             assert deviation is half_width is None
             continue
-        scale = together.moves(share, noise) * plan.find_noise(share, library).unit_scale
+        scale = together.compute_move(share, noise) * plan.find_noise(share, library).unit_scale
         real = scale * math.sqrt(noise.unit_variance)
         if share.choice.quantity is Quantity.MEAN:
             # To first order both noisy sums move the mean by at most their own size over the rows kept, about 1,229.
@@ -206,12 +206,12 @@ def test_every_release_is_told_at_once_with_its_noise(
 
 
 def test_a_program_that_would_spend_more_draws_nothing(folder: Path) -> None:
-    text = write(together.several(), Program.PYTHON).text
+    text = write(together.make_several(), Program.PYTHON).text
     names: dict[str, Any] = {}
     with pytest.raises(SystemExit, match="no epsilon was spent"):
         exec(text.replace('"rows": 65536', '"rows": 165536'), names)
     assert not names["released"]
-    text = write(together.several(GAUSSIAN, quantile=True), Program.PYTHON).text
+    text = write(together.make_several(GAUSSIAN, quantile=True), Program.PYTHON).text
     with pytest.raises(SystemExit, match="no epsilon was spent"):
         exec(text.replace("EPSILON, DELTA = 1000.0", "EPSILON, DELTA = 900.0"), {})
 
@@ -223,18 +223,18 @@ def test_nothing_is_released_before_the_groups_of_private_data_are_written(
     used = MagicMock()
     for module in MODULES[:5]:
         monkeypatch.setitem(sys.modules, module, used)
-    plan = together.several(disclosure=Disclosure.PRIVATE)
+    plan = together.make_several(disclosure=Disclosure.PRIVATE)
     with pytest.raises(SystemExit, match="list of groups"):
         run_program(plan, library)
     assert not used.method_calls
 
 
 def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
-    ranked = together.several(quantile=True)
+    ranked = together.make_several(quantile=True)
     by_user = ReleaseShare(
         "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
     )
-    weighted = replace(together.several(), releases=(*together.several().releases, by_user))
+    weighted = replace(together.make_several(), releases=(*together.make_several().releases, by_user))
     for library, plan, text in (
         (Program.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
         (Program.TUMULT, ranked, "Tumult finds quantiles"),
@@ -245,7 +245,7 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
         (sentence,) = program.differences
         assert sentence.startswith(text)
         for noise in NoiseKind:
-            assert write(together.several(noise), library).text
+            assert write(together.make_several(noise), library).text
     assert write(ranked, Program.OPENDP).text
     assert write(weighted, Program.PYTHON).text
 
@@ -254,7 +254,7 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
     by_user = ReleaseShare(
         "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
     )
-    weighted = replace(together.several(), releases=(*together.several().releases, by_user))
+    weighted = replace(together.make_several(), releases=(*together.make_several().releases, by_user))
     program = write(weighted, Program.OPENDP)
     (sentence,) = (
         sentence for sentence in program.differences if "weighs those of median by user" in sentence
@@ -267,7 +267,7 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
 
 
 def test_shares_beyond_the_budget_are_refused() -> None:
-    plan = together.several()
+    plan = together.make_several()
     more = (*plan.releases, ReleaseShare("again", plan.releases[0].choice, 2**17))
     for fields in ({"releases": more}, {"releases": ()}, {"epsilon": 0.0}, {"delta": 1e-6}):
         with pytest.raises(InvalidInput):

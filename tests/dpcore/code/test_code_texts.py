@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.programs import Program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import CHOICE_BY_NAME, GAUSSIAN, REPLACE, VALUES, make_choice
-from tests.dpcore.code.reading import statements
+from tests.dpcore.code.reading import parse
 
 SEARCHING = bool(os.environ.get("SWEETSPOT_SEARCH"))
 ROOT = Path(__file__).resolve().parents[3]
@@ -70,7 +70,7 @@ def test_a_program_parses_imports_what_it_uses_and_says_what_it_needs_and_spends
         assert any("lain Python" in sentence for sentence in code.differences)
         return
     if code.language == "sql":
-        assert statements(code.text)
+        assert parse(code.text)
     else:
         nodes = list(ast.walk(ast.parse(code.text)))
         imported = {
@@ -95,7 +95,7 @@ def test_a_program_parses_imports_what_it_uses_and_says_what_it_needs_and_spends
 def rows_as_groups(sql: str) -> list[str]:
     """What is wrong with the bounds of a statement that was chosen for 7 rows per user."""
     wrong = []
-    private = [s for s in statements(sql) if s.options]
+    private = [s for s in parse(sql) if s.options]
     for statement in private:
         if statement.options["max_groups_contributed"] != "1":
             wrong.append("max_groups_contributed is not 1")
@@ -138,7 +138,7 @@ def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
     ],
 )
 def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str, float, float]]) -> None:
-    (private,) = [s for s in statements(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text) if s.options]
+    (private,) = [s for s in parse(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text) if s.options]
     assert private.bounds == bounds
     assert private.options["epsilon"] == "1.0"
     assert private.options["max_groups_contributed"] == ("3" if name == "groups" else "1")
@@ -146,7 +146,7 @@ def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str
 
 @pytest.mark.parametrize("name", ["mean, cap", "mean, cap, private counts", "quantile, cap", "model"])
 def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
-    first, *_ = statements(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text)
+    first, *_ = parse(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text)
     assert not first.options
     (qualify,) = first.tree.find_all(exp.Qualify)
     limit = qualify.this
@@ -275,7 +275,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
 def test_epsilon_is_written_exactly(library: Program, epsilon: float) -> None:
     text = write(replace(CHOICE_BY_NAME["count"], epsilon=epsilon), library).text
     if library is Program.BIGQUERY:
-        assert float(statements(text)[0].options["epsilon"]) == epsilon
+        assert float(parse(text)[0].options["epsilon"]) == epsilon
     else:
         assert epsilon in constants(text)
 
@@ -405,7 +405,7 @@ def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
             continue
         kinds = [token.token_type for token in sqlglot.tokenize(text, read="bigquery")]
         assert kinds == [token.token_type for token in sqlglot.tokenize(honest, read="bigquery")], hostile
-        assert len(statements(text)) == len(statements(honest)), hostile
+        assert len(parse(text)) == len(parse(honest)), hostile
         assert all(c.isprintable() or c == "\n" for c in text), hostile
         code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
         quoted = re.findall(r"`((?:[^`\\]|\\.)*)`", code)
@@ -471,7 +471,7 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
     for row in table[2:]:
         for library, column, called in zip(LIBRARIES, columns, row[2:], strict=False):
             written = "\n".join(
-                write(c, library).text for c in [*CHOICE_BY_NAME.values(), together.several()]
+                write(c, library).text for c in [*CHOICE_BY_NAME.values(), together.make_several()]
             )
             for snippet in re.findall(r"`([^`]+)`", called):
                 word = re.match(r"[A-Za-z_.]+", snippet)

@@ -37,7 +37,7 @@ def _program(name: str, library: Program) -> str:
     if library is Program.OPENDP and choice.noise is NoiseKind.LAPLACE:
         # The exact numbers show within a tenth of what one user may add.
         choice = replace(choice, epsilon=1000.0)
-    return audit.filled(write(choice, library).text)
+    return audit.fill_inputs(write(choice, library).text)
 
 
 ALL_NEIGHBOURS = ("sums per group",)
@@ -52,10 +52,10 @@ def _tables(
     quick = library is Program.PYTHON and isinstance(plan, Choice)
     few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
     if name in ALL_NEIGHBOURS and library is Program.PYTHON:
-        return audit.neighbours(choice.has_public_counts), audit.EMPTY
+        return audit.list_neighbours(choice.has_public_counts), audit.EMPTY
     neighbours = {
         title: content
-        for title, content in audit.neighbours(choice.has_public_counts).items()
+        for title, content in audit.list_neighbours(choice.has_public_counts).items()
         if title in few
     }
     return neighbours, {title: content for title, content in audit.EMPTY.items() if title in few}
@@ -75,14 +75,14 @@ def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
     name: str, library: Program, folder: Path
 ) -> None:
     choice, text = CHOICE_BY_NAME[name], _program(name, library)
-    base = audit.run(text, audit.table(*audit.ROWS), folder)
+    base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert base.ending == "0"
     _check_something_was_drawn(choice, base)
     problems = []
     neighbours, _ = _tables(choice, library, name)
     for neighbour, content in neighbours.items():
         observed = audit.run(text, content, folder)
-        problem = audit.difference(base, observed)
+        problem = audit.describe_difference(base, observed)
         if not problem and neighbour not in audit.PRINTED_ONLY:
             problem = _beyond_the_budget(choice, library, base, observed)
         problems += [f"{neighbour}: {problem}"] if problem else []
@@ -105,7 +105,7 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
         assert not crashed
         return
     assert observed["no row"].ending == "0"
-    problems = {title: audit.difference(observed["no row"], at) for title, at in observed.items()}
+    problems = {title: audit.describe_difference(observed["no row"], at) for title, at in observed.items()}
     assert not any(problems.values()), problems
 
 
@@ -113,30 +113,30 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
 def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
     noise: NoiseKind, library: Program, folder: Path
 ) -> None:
-    plan = together.several(noise, quantile=True, **PRIVATE)
-    text, total = audit.filled(write(plan, library).text), plan.compute_total(library)
-    base = audit.run(text, audit.table(*audit.ROWS), folder)
+    plan = together.make_several(noise, quantile=True, **PRIVATE)
+    text, total = audit.fill_inputs(write(plan, library).text), plan.compute_total(library)
+    base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert base.ending == "0"
     problems = {}
     neighbours, empty = _tables(plan, library)
     for neighbour, content in neighbours.items():
         observed = audit.run(text, content, folder)
-        problems[neighbour] = audit.difference(base, observed)
+        problems[neighbour] = audit.describe_difference(base, observed)
         if not problems[neighbour] and library is Program.PYTHON and neighbour not in audit.PRINTED_ONLY:
-            lost, is_rho = audit.loss(base, observed)
+            lost, is_rho = audit.compute_loss(base, observed)
             assert is_rho == (noise is NoiseKind.GAUSSIAN)
             problems[neighbour] = "" if lost <= total else f"the releases lose {lost} of {total}"
     none = audit.run(text, audit.EMPTY["no row"], folder)
     assert none.ending == "0"
     for title, content in empty.items():
-        problems[title] = audit.difference(none, audit.run(text, content, folder))
+        problems[title] = audit.describe_difference(none, audit.run(text, content, folder))
     assert not any(problems.values()), "\n".join(f"{name}: {at}" for name, at in problems.items() if at)
 
 
 @pytest.mark.parametrize(("name", "library"), [at for at in RELEASES if at[0] in ("groups", "task weights")])
 def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Program, folder: Path) -> None:
     text = write(replace(CHOICE_BY_NAME[name], **PRIVATE), library).text
-    observed = audit.run(text, audit.table(*audit.ROWS), folder)
+    observed = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert observed.ending.startswith("SystemExit")
     assert not observed.printed
     assert not observed.inputs
@@ -169,17 +169,21 @@ def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -
 def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
     """The checks above are able to fail: a count printed as it is, a list of groups, and too little noise."""
     text = _program("groups", Program.PYTHON)
-    base, more = audit.table(*audit.ROWS), audit.added("a user with very many rows")
+    base, more = audit.join_rows(*audit.ROWS), audit.add_user("a user with very many rows")
     leaks = {
         "prints": text + "\nprint(len(events))\n",
         "draws vectors": text + "\nadd_noise([1.0] * len(events), 1.0)\n",
         "ends with": text + "\nassert len(events) < 99\n",
     }
     for problem, leak in leaks.items():
-        assert problem in audit.difference(audit.run(leak, base, folder), audit.run(leak, more, folder))
+        assert problem in audit.describe_difference(
+            audit.run(leak, base, folder), audit.run(leak, more, folder)
+        )
     weak = text.replace("MAX_GROUPS = 3", "MAX_GROUPS = 1").replace("head(MAX_GROUPS)", "head(3)")
     assert weak != text
-    runs = [audit.run(weak, content, folder) for content in (base, audit.added("a user with very many rows"))]
+    runs = [
+        audit.run(weak, content, folder) for content in (base, audit.add_user("a user with very many rows"))
+    ]
     assert "lose" in _beyond_the_budget(CHOICE_BY_NAME["groups"], Program.PYTHON, *runs)
 
 
@@ -204,10 +208,10 @@ def test_the_audit_finds_wrong_clamps_of_users(wrong_lines: dict[str, str], fold
         head, code = text.split("\ndef add_noise", 1)
         assert right in code
         text = f"{head}\ndef add_noise{code.replace(right, wrong)}"
-    base = audit.run(text, audit.table(*audit.ROWS), folder)
+    base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     problems = [
         _beyond_the_budget(
-            CHOICE_BY_NAME[name], Program.PYTHON, base, audit.run(text, audit.added(user), folder)
+            CHOICE_BY_NAME[name], Program.PYTHON, base, audit.run(text, audit.add_user(user), folder)
         )
         for user in ("a user with very many rows", "a user with huge amounts", "an ordinary user")
     ]
@@ -224,11 +228,11 @@ def _beyond_the_budget(choice: Choice, library: Program, base: audit.Run, observ
     """What is wrong with the sums before noise; empty where nothing is."""
     if observed.frames:
         return _beyond_the_bounds(choice, base, observed)
-    lost, is_rho = audit.loss(base, observed)
+    lost, is_rho = audit.compute_loss(base, observed)
     epsilon = 1000.0 if library is Program.OPENDP and not is_rho else choice.epsilon
     if not is_rho:
         return "" if lost <= epsilon else f"the draws lose epsilon = {lost}"
-    delta = audit.delta_of(lost, epsilon)
+    delta = audit.compute_delta(lost, epsilon)
     return "" if delta <= choice.delta * (1 + 1e-6) else f"the draws lose delta = {delta} at {epsilon}"
 
 

@@ -30,8 +30,8 @@ RELEASES: dict[str, tuple[Choice, int]] = {
 assert all(num_parts >= SMALLEST_SHARE * 2**20 for _, num_parts in RELEASES.values())
 
 
-def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fields: Any) -> Several:
-    """All of them, with little noise; with other fields of a choice, all of them."""
+def make_several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fields: Any) -> Several:
+    """Make all of them, with little noise; with other fields of a choice, all of them."""
     remainder = 2**20 - sum(num_parts for _, num_parts in RELEASES.values())
     plan = tuple(
         ReleaseShare(name, replace(choice, **fields), num_parts + (remainder if name == "mean" else 0))
@@ -41,8 +41,8 @@ def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fiel
     return Several(plan, EPSILON, noise, None if noise is NoiseKind.LAPLACE else DELTA)
 
 
-def moves(share: ReleaseShare, noise: NoiseKind) -> float:
-    """How far a user moves a release under its bound, in L1 or, with Gaussian noise, in L2; counted by hand."""
+def compute_move(share: ReleaseShare, noise: NoiseKind) -> float:
+    """Compute how far a user moves a release under its bound, in L1 or, with Gaussian noise, in L2; by hand."""
     choice = share.choice
     largest = max(-choice.min_total, choice.max_total or 0.0)
     groups = float(choice.max_groups or 1)
@@ -60,31 +60,31 @@ def moves(share: ReleaseShare, noise: NoiseKind) -> float:
     return each * (groups if noise is NoiseKind.LAPLACE else math.sqrt(groups))
 
 
-def plan_of(nasty: files.Nasty) -> Several:
-    """What `files.check` counts, in one program."""
-    choice = {
+def make_plan(nasty: files.Nasty) -> Several:
+    """Make one program of what `files.check_file` counts."""
+    bounds_by_name = {
         "users": (Quantity.COUNT, {"max_rows": 1}),
         "rows": (Quantity.COUNT, {"max_rows": 2}),
         "sum": (Quantity.SUM, {"max_total": files.MAX_TOTAL}),
         "users per group": (Quantity.GROUP_COUNTS, {"max_groups": 4}),
     }
-    num_parts = [
-        ReleaseShare(name, nasty.make_choice(kind, **bounds), 2**18)
-        for name, (kind, bounds) in choice.items()
+    shares = [
+        ReleaseShare(name, nasty.make_choice(quantity, **bounds), 2**18)
+        for name, (quantity, bounds) in bounds_by_name.items()
     ]
-    return Several(tuple(num_parts), files.EPSILON)
+    return Several(tuple(shares), files.EPSILON)
 
 
 def check_file(nasty: files.Nasty, library: Program, folder: Path) -> None:
-    """As `files.check`, with all of it released by one program."""
+    """Check the same as `files.check_file`, with all of it released by one program."""
     (folder / nasty.name).write_bytes(nasty.content())
-    released = run_program(plan_of(nasty), library)["released"]
+    releases = run_program(make_plan(nasty), library)["released"]
     # A quarter of the budget each: noise of scale 4 / 1000 on users, 8 / 1000 on rows, 16 / 1000 on users per group.
-    assert round(released["users"]) == len(nasty.sizes())
-    assert round(released["rows"]) == nasty.capped_rows(2)
+    assert round(releases["users"]) == len(nasty.sizes())
+    assert round(releases["rows"]) == nasty.capped_rows(2)
     noise = 1.05 * 4.0 * files.MAX_TOTAL / files.EPSILON * files.SURE
-    assert abs(released["sum"] - nasty.capped_sum()) <= noise
-    users = sorted(round(noises) for noises in released["users per group"].values())
+    assert abs(releases["sum"] - nasty.capped_sum()) <= noise
+    users = sorted(round(noises) for noises in releases["users per group"].values())
     assert users == nasty.users_of_groups()
 
 
@@ -93,7 +93,7 @@ QUIET_GROUPS = 400
 
 def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
     """Run it where no bound cuts anything: what is released less what stands there is noise, of a known size."""
-    lines = [f"u{at},g{at},1" for at in range(QUIET_GROUPS)]
+    lines = [f"u{index},g{index},1" for index in range(QUIET_GROUPS)]
     (folder / "quiet.csv").write_text("\n".join(["who,where,what", *lines, ""]))
     names: dict[str, Any] = {
         "epsilon": 2.0, "file": "quiet.csv", "privacy_unit": ("who",), "value_column": "what", "group_column": "where",
@@ -106,12 +106,14 @@ def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
         noise,
         None if noise is NoiseKind.LAPLACE else DELTA,
     )
-    released = run_program(plan, library)["released"]
+    releases = run_program(plan, library)["released"]
     for share in plan.releases:
         amount = share.num_parts / 2**20 * plan.compute_total(library)
-        scale = moves(share, noise) / (amount if noise is NoiseKind.LAPLACE else math.sqrt(2.0 * amount))
+        scale = compute_move(share, noise) / (
+            amount if noise is NoiseKind.LAPLACE else math.sqrt(2.0 * amount)
+        )
         # The mean of |noise| is b, or sigma sqrt(2 / pi); of 400 draws its deviation is at most 5 % of that.
         expected = scale if noise is NoiseKind.LAPLACE else scale * math.sqrt(2.0 / math.pi)
-        noises = [released[share.name][f"g{at}"] - 1.0 for at in range(QUIET_GROUPS)]
+        noises = [releases[share.name][f"g{index}"] - 1.0 for index in range(QUIET_GROUPS)]
         size = math.fsum(map(abs, noises)) / QUIET_GROUPS
         assert 0.7 * expected < size < 1.35 * expected, (library, share.name, size, expected)

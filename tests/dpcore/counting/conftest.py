@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def put(tmp_path):
-    """Writes a file and returns its path."""
+    """Return a function that writes a file and returns its path."""
 
     def write(content, name="file.csv"):
         path = tmp_path / name
@@ -24,7 +24,7 @@ def put(tmp_path):
 
 @pytest.fixture
 def parquet(tmp_path):
-    """Writes columns as a Parquet file of a name of its own and returns its path."""
+    """Return a function that writes columns as a Parquet file of a name of its own and returns its path."""
     numbers = itertools.count()
 
     def write(name="", **columns):
@@ -38,7 +38,7 @@ def parquet(tmp_path):
 
 @pytest.fixture
 def workbook(tmp_path):
-    """Writes rows as an Excel workbook and returns its path.
+    """Return a function that writes rows as an Excel workbook and returns its path.
 
     ``change`` is told the book before it is saved, and ``sheet`` is the XML of its sheet to what stands there instead.
     """

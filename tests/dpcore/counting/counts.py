@@ -40,12 +40,12 @@ def histogram_of(counts):
 
 
 def histogram_of_users(users):
-    """The histogram of users, one entry per row; None is nobody."""
+    """Return the histogram of users, one entry per row; None is nobody."""
     return histogram_of(Counter(user for user in users if user is not None).values())
 
 
 def gzipped(content):
-    """Packed as fast as can be: how well does not matter."""
+    """Return the content packed as fast as can be: how well does not matter."""
     return gzip.compress(content, 1)
 
 

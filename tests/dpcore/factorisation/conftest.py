@@ -7,7 +7,7 @@ from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 
 
 def table(seed: int, users: int = 40, items: int = 12, share: float = 0.5) -> Ratings:
-    """Random ratings in float64; the first user rates everything."""
+    """Draw random ratings in float64; the first user rates everything."""
     rng = np.random.default_rng(seed)
     rated = rng.random((users, items)) < share
     rated[0] = True
@@ -19,5 +19,5 @@ def table(seed: int, users: int = 40, items: int = 12, share: float = 0.5) -> Ra
 
 @pytest.fixture(scope="module")
 def generated() -> Ratings:
-    """A table of 800 users and 150 items."""
+    """Return a table of 800 users and 150 items."""
     return GeneratedRatings(800, 150, 30.0).draw(np.random.default_rng(3))

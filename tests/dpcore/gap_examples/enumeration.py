@@ -30,14 +30,14 @@ class RegressionInstance(NamedTuple):
 
 
 def build_instance(number: int, g: int) -> RegressionInstance:
-    """The rows of an example."""
+    """Build the rows of an example."""
     if number == 1:
         return RegressionInstance(*list_rows_of_example_1(g), 0.0, 1.0)
     return RegressionInstance(*list_rows_of_example_3(g), 1.0, float(g))
 
 
 def compute_row_variance(instance: RegressionInstance, users: IntArray, weights: FloatArray) -> float:
-    """Theorem 6 with one column of C per row."""
+    """Compute theorem 6 with one column of C per row."""
     user_weights = np.bincount(users, weights=np.abs(weights).sum(axis=0))
     noise = instance.release_noise * user_weights.max() ** 2
     return float(instance.residual_variance * (weights**2).sum() + noise)
@@ -46,14 +46,14 @@ def compute_row_variance(instance: RegressionInstance, users: IntArray, weights:
 def compute_least_squares_variance(
     instance: RegressionInstance, users: IntArray, features: FloatArray
 ) -> float:
-    """Theorem 6 with C = (U^T U)^-1 U^T of the rows kept; infinite where U has not full rank."""
+    """Compute theorem 6 with C = (U^T U)^-1 U^T of the rows kept; infinite where U has not full rank."""
     if np.linalg.matrix_rank(features) < features.shape[1]:
         return math.inf
     return compute_row_variance(instance, users, np.linalg.pinv(features))
 
 
 def enumerate_sample_limiting(instance: RegressionInstance, threshold: int) -> SampleLimiting:
-    """Every distinct sample that sample limiting can draw (Epasto et al. 2020, section 5.2)."""
+    """Return every distinct sample that sample limiting can draw (Epasto et al. 2020, section 5.2)."""
     user_samples = []
     for user in range(instance.num_users):
         counts = instance.counts[instance.user_codes == user].tolist()

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Values
-from dpcore.mean import clamped_users, value_range
+from dpcore.mean import clamped_users, threshold_search, value_range
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.value_range import ValueRangeProblem
 
@@ -92,8 +92,8 @@ def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) ->
         threshold = [1.0, 2.5, 6.0, 40.0][seed % 4]
         best = clamped_users.best_limit(problem, threshold)
         value, clamped_mean = compute_by_hand(problem, threshold, best.centre, best.limit)
-        assert best.parts.error**2 == pytest.approx(value, rel=1e-9)
-        assert best.parts.signed_shift == pytest.approx(clamped_mean - problem.mean, abs=1e-9)
+        assert best.error_parts.error**2 == pytest.approx(value, rel=1e-9)
+        assert best.error_parts.signed_shift == pytest.approx(clamped_mean - problem.mean, abs=1e-9)
         assert best.certificate.relative_gap <= 1e-6
 
         sizes = np.bincount(problem.values.user_codes)
@@ -109,7 +109,7 @@ def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) ->
         bias = abs(weights @ means / weights.sum() - mean) + cut
         objective = cp.square(bias) + problem.unit_variance / weights.sum() ** 2 * noise
         cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL")
-        assert objective.value == pytest.approx(best.parts.error**2, rel=1e-6)
+        assert objective.value == pytest.approx(best.error_parts.error**2, rel=1e-6)
 
 
 @pytest.mark.parametrize("has_private_counts", [True, False])
@@ -119,12 +119,12 @@ def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bo
             make_values(seed, 60, 40), float(10.0 ** (seed % 4 - 1)), has_private_counts
         )
         best = clamped_users.best_joint(problem)
-        errors = [clamped_users.best_limit(problem, h).parts.error for h in np.geomspace(1.0, 45.0, 60)]
+        errors = [clamped_users.best_limit(problem, h).error_parts.error for h in np.geomspace(1.0, 45.0, 60)]
         assert best.certificate.lower_bound <= min(errors) * (1 + 1e-9)
-        assert best.parts.error <= min(errors) * (1 + clamped_users.TOLERANCE)
-        assert best.certificate.relative_gap <= clamped_users.TOLERANCE
+        assert best.error_parts.error <= min(errors) * (1 + threshold_search.TOLERANCE)
+        assert best.certificate.relative_gap <= threshold_search.TOLERANCE
         value, _ = compute_by_hand(problem, best.threshold, best.centre, best.limit)
-        assert best.parts.error == pytest.approx(math.sqrt(value))
+        assert best.error_parts.error == pytest.approx(math.sqrt(value))
 
 
 def test_less_is_cut_than_from_clamped_rows() -> None:
@@ -156,8 +156,8 @@ def test_grouped_users_give_the_answer_of_all(monkeypatch: pytest.MonkeyPatch) -
     grouped = clamped_users.best_joint(problem)
     assert problem.points.sizes.size < 1000
     assert problem.points.num_users.sum() == sizes.size
-    assert grouped.certificate.lower_bound <= exact.parts.error
-    assert grouped.parts.error <= exact.parts.error * 1.03
+    assert grouped.certificate.lower_bound <= exact.error_parts.error
+    assert grouped.error_parts.error <= exact.error_parts.error * 1.03
     assert grouped.certificate.relative_gap <= 0.04
 
 

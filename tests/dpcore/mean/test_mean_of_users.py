@@ -49,7 +49,7 @@ def test_the_error_over_bounds_is_that_of_the_parts(seed: int, has_private_count
     values = make_values(seed)
     problem = ClampedUsersProblem(values, 2.0, has_private_counts)
     lower, upper = float(np.quantile(values.values, 0.2)) - 0.5, float(np.quantile(values.values, 0.7)) + 0.5
-    deviations = _summarise(values, lower, upper).deviations
+    deviations = _summarise(values, lower, upper).user_deviations
     thresholds = np.linspace(problem.sizes[0], problem.sizes[-1], 400)
     errors = deviations.error(thresholds, 2.0, has_private_counts)
     middle = (lower + upper) / 2.0
@@ -75,7 +75,7 @@ def test_the_error_over_bounds_is_that_of_the_parts(seed: int, has_private_count
 
 def _summarise(values: Any, lower: float, upper: float) -> ValueSummary:
     rows = pd.DataFrame({"user": values.user_codes, "value": values.values})
-    summary = ask(rows, lower=lower, upper=upper).answer.solution.values
+    summary = ask(rows, lower=lower, upper=upper).answer.solution.value_summary
     assert summary is not None
     return summary
 
@@ -122,7 +122,7 @@ def test_releases_err_as_the_card_says(
 def test_one_choice_changes_answer_program_and_texts() -> None:
     table = make_table()
     rows, users = ask(table, clamp="rows"), ask(table)
-    assert users.error < rows.answer.solution.smooth.standard_error
+    assert users.error < rows.answer.solution.smooth_choice.standard_error
     assert "Choose *Users' deviations* under *Clamp*" in rows.answer.facts["Against clamped users"]
     assert users.answer.headline.startswith("Weigh a user as at most")
     limit = next(number.value for number in users.answer.numbers if number.key == "deviation_limit")
@@ -130,9 +130,9 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     document = json.loads(users.answer.write_choice())
     assert document["question"]["clamp"] == "users"
     assert document["answer"]["standard_error"] == pytest.approx(users.error)
-    assert "was clamped to ±" in users.answer.methods.sentences
+    assert "was clamped to ±" in users.answer.methods.procedure
     assert not any(
-        character.isdigit() for character in users.answer.methods.public_sentences.partition("from")[0]
+        character.isdigit() for character in users.answer.methods.public_procedure.partition("from")[0]
     )
     ((_, choice),) = users.answer.code.forms
     assert choice.clamps_users
@@ -151,7 +151,7 @@ def test_a_bound_of_ones_own_stands_on_the_curve_and_the_handle_on_it() -> None:
     )
     assert mark.y > answer.numbers[1].value
     assert f"error {mark.y:.3g}" in answer.facts["Your own bound, 3 rows"]
-    squares = [np.asarray(part) ** 2 for part in plot.handle.parts.values()]
+    squares = [np.asarray(part) ** 2 for part in plot.handle.error_parts.values()]
     np.testing.assert_allclose(np.sqrt(sum(squares)), plot.handle.errors)
 
 
@@ -166,7 +166,7 @@ def test_without_values_the_error_is_that_of_rows() -> None:
     rows, users = (
         ss.mean_bound([1, 2, 9, 30], epsilon=1, lower=0, upper=9, clamp=clamp) for clamp in ("rows", "users")
     )
-    assert users.error == rows.answer.solution.smooth.standard_error
+    assert users.error == rows.answer.solution.smooth_choice.standard_error
     assert "the same as for clamped rows" in users.answer.detail
 
 

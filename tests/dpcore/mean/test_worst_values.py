@@ -84,13 +84,13 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
         most, problem = answer.solution.worst_case, answer.solution.problem
-        assert most.any_weights <= min(most.cap, most.smooth)
-        of_users = mean.user_weight(problem, answer.solution.smooth.threshold, counts) * counts
+        assert most.any_weights_error <= min(most.cap_error, most.smooth_error)
+        of_users = mean.user_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
-        assert math.hypot(shift, noise) <= most.smooth * (1.0 + 1e-12)
+        assert math.hypot(shift, noise) <= most.smooth_error * (1.0 + 1e-12)
         number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
-        assert number.value == most.cap
+        assert number.value == most.cap_error
     population_answer = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.

@@ -21,25 +21,25 @@ def _graph_of(dense: np.ndarray) -> TaskGraph:
 def build_problem(
     sizes: np.ndarray, num_users: int, budget: float, loss: Loss = Loss.STRONGLY_CONVEX
 ) -> TaskProblem:
-    """A problem on tasks of these sizes; the first users have all tasks."""
+    """Build a problem on tasks of these sizes; the first users have all tasks."""
     return TaskProblem(_graph_of(np.arange(num_users)[:, None] < sizes), budget, loss)
 
 
 def allocate_unclipped(problem: TaskProblem, exponent: float, inflation: float = 1.0) -> Allocation:
-    """The weights of equation 11, whatever users then spend."""
+    """Return the weights of equation 11, whatever users then spend."""
     weights = compute_task_weights(problem, exponent, inflation)
     return Allocation("unclipped", problem, weights, np.ones(problem.num_users))
 
 
 @pytest.fixture(scope="session")
 def graph_of() -> DenseToGraph:
-    """A graph from a dense users x tasks table of zeros and ones."""
+    """Return a graph from a dense users x tasks table of zeros and ones."""
     return _graph_of
 
 
 @pytest.fixture(scope="session")
 def random_graph() -> DrawGraph:
-    """A graph with skewed tasks in which every task has a user; some users may have none."""
+    """Draw a graph with skewed tasks in which every task has a user; some users may have none."""
 
     def draw(seed: int, num_users: int = 20, num_tasks: int = 6) -> TaskGraph:
         rng = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ def random_graph() -> DrawGraph:
 
 @pytest.fixture(scope="session")
 def dense_of() -> Callable[[TaskGraph], np.ndarray]:
-    """The dense users x tasks table of a graph, by a loop."""
+    """Return the dense users x tasks table of a graph, by a loop."""
 
     def dense(graph: TaskGraph) -> np.ndarray:
         table = np.zeros((graph.num_users, graph.num_tasks))

@@ -176,7 +176,7 @@ def test_a_program_for_bigquery_has_a_query_for_every_share():
     )  # fmt: skip
     assert plan.answer.facts["Noise"].endswith("A mean, of two sums, gets two thirds of its share.")
     assert "with two thirds of ε" in build_plan_answer("mean", program=Program.BIGQUERY).facts["Noise"]
-    found = reading.statements(plan.code())
+    found = reading.parse(plan.code())
     assert len(found) == 5  # The mean draws rows first.
     shares = [float(one.options["epsilon"]) for one in found if one.options]
     assert sum(map(Fraction, shares)) <= 1

@@ -49,7 +49,7 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
     for epsilon in (0.3, 1.0, 4.0):
         own = mean_answered(
             SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
-        ).solution.cap
+        ).solution.cap_choice
         parameters = PlanParameters(epsilon, lines="mean within 1", lower=0.0, upper=100.0, **setting)
         (alone,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
         assert alone.bound == own.max_contributions

@@ -8,7 +8,7 @@ from dpcore.regression.sample_limiting import CapCurve
 
 
 def random_problem(seed: int) -> RegressionProblem:
-    """Small, of varied shape, units and balance between the two kinds of noise; users in no order."""
+    """Draw a small problem of varied shape, units and balance between the two kinds of noise; users in no order."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 5))
     n = int(rng.integers(12, 60))
@@ -33,7 +33,7 @@ def random_problem(seed: int) -> RegressionProblem:
 
 
 def total_variance(problem: RegressionProblem, c: np.ndarray) -> float:
-    """Theorem 6, written out with loops: independent of the package."""
+    """Compute theorem 6, written out with loops: independent of the package."""
     per_user: dict[int, float] = {}
     for i, owner in enumerate(problem.user_codes.tolist()):
         per_user[owner] = per_user.get(owner, 0.0) + sum(abs(float(x)) for x in c[:, i])
@@ -42,5 +42,5 @@ def total_variance(problem: RegressionProblem, c: np.ndarray) -> float:
 
 
 def estimate_caps(problem: RegressionProblem, *arguments, **options) -> CapCurve:
-    """The variances of caps, in expectation over draws; arguments as of `sample_limiting.try_caps`."""
+    """Estimate the variances of caps, in expectation over draws; arguments as of `sample_limiting.try_caps`."""
     return sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, *arguments, **options))

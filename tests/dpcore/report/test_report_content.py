@@ -61,18 +61,18 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         write_choice=lambda: json.dumps({"answer": number}),
     )
     return Report(
-        page="Mean",
+        page_title="Mean",
         question="How much?",
-        settings=(Line("Privacy budget", "1", PUBLIC, number=1.0),),
-        summary=(line,),
+        setting_lines=(Line("Privacy budget", "1", PUBLIC, number=1.0),),
+        summary_lines=(line,),
         answers=(("", answer),),
         figures=(
             plot("own", "Own figure", number_text, {"x": [number, math.inf, math.nan]}, kind),
             plot("public", "Public figure", "flat", {"x": np.array([1, 2])}, PUBLIC),
         ),
-        formulae="$x$",
+        formulae_markdown="$x$",
         disclosure=kind,
-        releases=(Line("x1", "0.5", RELEASE, number=0.5, label="DP release, ε = 1"),),
+        release_lines=(Line("x1", "0.5", RELEASE, number=0.5, label="DP release, ε = 1"),),
     )
 
 
@@ -121,10 +121,10 @@ def test_what_is_published_is_the_same_whatever_the_private_numbers():
     assert not one.holds_private
     assert "771" not in write_report_json(one, CREATED)
     assert [figure.key for figure in one.figures] == ["public"]
-    assert [line.value for line in one.releases] == ["0.5"], "a DP release may be published"
+    assert [line.value_text for line in one.release_lines] == ["0.5"], "a DP release may be published"
     assert one.answer.assumptions == ("Counts are public",)
     assert one.answer.write_choice is None
-    number_text = " ".join(one.omitted)
+    number_text = " ".join(one.omitted_sections)
     for part in ("Summary of the data", "The choice", "Own figure"):
         assert part in number_text
 
@@ -134,17 +134,17 @@ def test_of_other_data_everything_may_be_published(kind):
     full_report = report(kind)
     assert not full_report.holds_private
     published = content.remove_private(full_report)
-    assert published.omitted == ()
-    for name in {f.name for f in fields(full_report)} - {"omitted"}:
+    assert published.omitted_sections == ()
+    for name in {f.name for f in fields(full_report)} - {"omitted_sections"}:
         assert getattr(published, name) == getattr(full_report, name), name
 
 
 @pytest.mark.parametrize(
     "part",
     [
-        {"summary": (Line("a", "1", PRIVATE),)},
-        {"settings": (Line("a", "1", PRIVATE),)},
-        {"releases": (Line("a", "1", PRIVATE),)},
+        {"summary_lines": (Line("a", "1", PRIVATE),)},
+        {"setting_lines": (Line("a", "1", PRIVATE),)},
+        {"release_lines": (Line("a", "1", PRIVATE),)},
         {"figures": (plot("a", "a", "a", {}, PRIVATE),)},
         {"disclosure": PRIVATE},
     ],
@@ -167,7 +167,7 @@ def test_the_summary_of_data_names_nobody_and_labels_all():
         row.split(b",")[0].decode()
         for row in samples.SAMPLES["shop-events"].path.read_bytes().splitlines()[1:]
     }
-    text = " ".join(line.value for line in lines)
+    text = " ".join(line.value_text for line in lines)
     assert len(ids) == 400
     assert not [one for one in ids if one in text.split()]
 
@@ -287,7 +287,7 @@ def test_small_public_data_stand_in_the_script():
 
 
 def test_samples_and_generators_are_named():
-    text = mean_script(script.Source(samples.load("requests-commits"), sample="requests-commits"))
+    text = mean_script(script.Source(samples.load("requests-commits"), sample_key="requests-commits"))
     assert data_of(text) == samples.load("requests-commits")
     generator = samples.ZipfSizes(1.5, 1000, 50, 3)
     text = mean_script(script.Source(samples.generate_dataset(generator), generator=generator))

@@ -98,7 +98,7 @@ def test_the_methods_name_the_noise_that_the_program_draws(program: Program, tot
     table = pd.DataFrame({"user": range(60), "amount": totals})
     settings = {"mechanism": "Gaussian", "delta": 1e-6, "program": program.value, "disclosure": "public"}
     answer = ss.sum_bound(table, user="user", value="amount", epsilon=1, **settings)
-    methods = str(answer.answer.make_methods().sentences)
+    methods = str(answer.answer.make_methods().procedure)
     assert ("Laplace" in methods) == (program is Program.BIGQUERY)
     assert ("Gaussian" in methods) == (program is not Program.BIGQUERY)
 

@@ -9,7 +9,7 @@ from dpcore.training.training_data import TrainingGenerator
 
 
 def draw_rows(seed: int, sizes, d: int = 3, on_sphere: bool = False) -> ClassifierRows:
-    """Random rows of norm at most 1, or of norm 1, with random labels."""
+    """Draw random rows of norm at most 1, or of norm 1, with random labels."""
     rng = np.random.default_rng(seed)
     users = np.repeat(np.arange(len(sizes)), sizes)
     features = rng.standard_normal((users.size, d))
@@ -24,7 +24,7 @@ def generate_rows(num_users: int, **changes) -> ClassifierRows:
 
 
 def replace_last_user(rows: ClassifierRows, new_user: ClassifierRows | None) -> ClassifierRows:
-    """The rows without the last user, or with another in its place."""
+    """Return the rows without the last user, or with another in its place."""
     remaining_rows = rows.select_users(np.arange(rows.num_users - 1))
     if new_user is None:
         return remaining_rows
@@ -36,6 +36,6 @@ def replace_last_user(rows: ClassifierRows, new_user: ClassifierRows | None) -> 
 
 
 def make_extreme_user(size: int, theta: np.ndarray, sign: float) -> ClassifierRows:
-    """A user whose rows all pull one way, as hard as a row can."""
+    """Make a user whose rows all pull one way, as hard as a row can."""
     direction = -theta / max(np.linalg.norm(theta), 1e-9) if np.any(theta) else np.ones(3) / math.sqrt(3)
     return ClassifierRows(np.tile(direction, (size, 1)), np.full(size, sign), np.zeros(size, dtype=np.int64))

@@ -153,8 +153,8 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = contents.build_report(told_of, Source(SECRET))
         assert told.disclosure is Disclosure.PRIVATE
-        assert told.summary is not None
-        assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
+        assert told.summary_lines is not None
+        assert {line.disclosure for line in told.summary_lines} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
         assert "data = Disclosure.PRIVATE" in report_content.write_script(told, MADE, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
@@ -295,8 +295,11 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert of.disclosure is Disclosure.PRIVATE
     made = remove_private(of)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
-    assert "Figure: Accuracy against the number of owners" in made.omitted
-    assert "The choice (Accuracy by training): headline, numbers, facts and certificates" in made.omitted
+    assert "Figure: Accuracy against the number of owners" in made.omitted_sections
+    assert (
+        "The choice (Accuracy by training): headline, numbers, facts and certificates"
+        in made.omitted_sections
+    )
     assert made.answers[1][1].detail == ""
     assert made.answers[1][1].all_facts == ()
     assert "37 owners of 100 records" in made.answer.detail

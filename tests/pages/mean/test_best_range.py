@@ -53,7 +53,7 @@ def by_hand(
 
 def test_curves_are_the_three_parts_row_by_row():
     answer, ranges = solve_ranges(SHOP, 0.5, 2.0, 80.0)
-    h = ranges.rows.threshold
+    h = ranges.weighted_rows.threshold
     upper, lower = (answer.plots[name]() for name in FIGURES)
     for plot, ends in ((upper, lambda x: (2.0, x)), (lower, lambda x: (x, 80.0))):
         column = "upper" if plot is upper else "lower"
@@ -65,15 +65,15 @@ def test_curves_are_the_three_parts_row_by_row():
     # No end of a range ever meets the other, and no drawn range errs less than the best.
     assert min(upper.columns["upper"]) > 2.0
     assert max(lower.columns["lower"]) < 80.0
-    assert min(upper.columns["error"]) >= ranges.best_upper.error * (1 - 1e-12)
-    assert ranges.best_upper.error in upper.columns["error"]
+    assert min(upper.columns["error"]) >= ranges.best_upper_range.error * (1 - 1e-12)
+    assert ranges.best_upper_range.error in upper.columns["error"]
 
 
 def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
     """Between the row at the end and the one beyond it lies the weight of 1 / epsilon users at the bound."""
     for epsilon in (0.05, 0.3, 1.0):
         _, ranges = solve_ranges(SHOP, epsilon, 0.0, 100.0)
-        h, (low, high) = ranges.rows.threshold, ranges.equal_tails
+        h, (low, high) = ranges.weighted_rows.threshold, ranges.equal_tails_range
         _, user_of_row, counts = np.unique(SHOP.values.user_codes, return_inverse=True, return_counts=True)
         kept = np.minimum(h, counts)
         users = (kept / counts / kept.max())[user_of_row]  # 1 for all rows of a user at the bound
@@ -86,8 +86,8 @@ def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
 def test_no_range_is_offered_that_is_next_to_a_single_value():
     """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
     answer, ranges = solve_ranges(SHOP, 1e-3, 0.0, 100.0)
-    assert not plots.is_usable(ranges.rows.problem, ranges.best_range)
-    assert ranges.best_range.error < ranges.current.error
+    assert not plots.is_usable(ranges.weighted_rows.problem, ranges.best_range)
+    assert ranges.best_range.error < ranges.current_range.error
     assert plots.build_table(ranges, ranges.best_range)[""] == ["In use", "Users clamped, in use"]
     best_users = users.find_best_choice(ranges.users_problem)
     assert not users.is_usable(ranges.users_problem, best_users)
@@ -97,7 +97,7 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     low, high = plots.round_outward(fine_one.best_range)
     assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.
-    rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.rows.threshold).error_parts(
+    rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold).error_parts(
         low, high
     )
     assert float(rounded.error) <= 1.02 * fine_one.best_range.error
@@ -172,12 +172,12 @@ def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.Monke
 
 def test_users_stand_beside_rows_in_table_and_figure_and_their_best_range_is_better():
     answer, ranges = solve_ranges(SHOP, 1.0, 10.0, 70.0, counts=Counts.PRIVATE)
-    problem, solution = ranges.users_problem, answer.solution.users
+    problem, solution = ranges.users_problem, answer.solution.users_solution
     best = users.find_best_choice(problem)
     assert users.is_usable(problem, best)
     table = plots.build_table(ranges, ranges.best_range, best)
     assert table[""][-2:] == ["Users clamped, in use", plots.BEST_FOR_USERS]
-    assert best.error < min(ranges.current_users.error, ranges.best_range.error)
+    assert best.error < min(ranges.current_users_range.error, ranges.best_range.error)
     # The proposal errs as the table says, or less where biases cancel; ends are rounded.
     low, high = plots.round_outward(best)
     parameters = MeanParameters(

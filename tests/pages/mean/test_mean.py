@@ -67,14 +67,16 @@ def build_counts_problem(
 
 def build_values_problem(brought, epsilon, lower, upper) -> mean.MeanProblem:
     """What it asks of public values: the mean of this table on the values themselves."""
-    table = ValueSummary.from_dataset(brought, lower, upper).table
-    return mean.MeanProblem(brought.histogram, epsilon, upper - lower, 1.0, target=Target.TABLE, table=table)
+    table = ValueSummary.from_dataset(brought, lower, upper).table_values
+    return mean.MeanProblem(
+        brought.histogram, epsilon, upper - lower, 1.0, target=Target.TABLE, table_values=table
+    )
 
 
 def replace_share(problem: mean.MeanProblem, brought: Dataset) -> mean.MeanProblem:
     """The same with the share that is read off public values."""
     read = ValueSummary.from_dataset(brought, 0.0, problem.value_bound)
-    return dataclasses.replace(problem, user_share=read.share.clipped_estimate)
+    return dataclasses.replace(problem, user_share=read.user_share.clipped_estimate)
 
 
 def assert_answer(at, problem: mean.MeanProblem) -> None:
@@ -175,7 +177,7 @@ def test_the_error_is_that_on_the_clamped_values_of_this_table():
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
     # Users who differ: the share between them is read off the values, or said.
     choose_options(at, likeness="From values")
-    share = ValueSummary.from_dataset(SHOP, 0.0, 40.0).share.clipped_estimate
+    share = ValueSummary.from_dataset(SHOP, 0.0, 40.0).user_share.clipped_estimate
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=share))
     choose_options(at, likeness="Assumed")
     check(at.slider(key="mean.user_share").set_value(0.5).run())
@@ -199,13 +201,13 @@ def test_what_independence_hides_is_said_and_drawn():
     view, made = build_mean_answer(
         SHOP, MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     )
-    values, cap = SHOP.values, view.cap.max_contributions
+    values, cap = SHOP.values, view.cap_choice.max_contributions
     # By a loop over users: each user's mean counts min(cap, rows) times.
     per_user = [values.values[values.user_codes == code] for code in np.unique(values.user_codes)]
     kept = [min(cap, rows.size) for rows in per_user]
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
-    sentences = card.describe_shifts(view, view.values)
+    sentences = card.describe_shifts(view, view.value_summary)
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (drawn,) = [
         t
@@ -437,8 +439,11 @@ def test_users_clamped_are_answered_on_the_card_and_rows_beside_them():
     solution, answer = build_mean_answer(SHOP, parameters)
     shown = answer_of(at, "mean_card")
     assert shown["value"] == answer.numbers[0].text
-    assert shown["error"][1] == wording.number(solution.users.standard_error)
+    assert shown["error"][1] == wording.number(solution.users_solution.standard_error)
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
-    assert (x, y) == (solution.users.threshold, pytest.approx(solution.users.standard_error))
+    assert (x, y) == (
+        solution.users_solution.threshold,
+        pytest.approx(solution.users_solution.standard_error),
+    )
     assert "rows clamped" in shown_texts(at).lower()
     assert "mean_clamp=users" in link_of(at) or "clamp=users" in link_of(at)

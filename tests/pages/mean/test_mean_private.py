@@ -135,13 +135,13 @@ def test_files_say_which_setting_they_are_for():
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS
     rows = list(csv.DictReader(io.StringIO(made.files["mean_weights.csv"]())))
-    h = view.smooth.threshold
+    h = view.smooth_choice.threshold
     for row in rows:
         size = int(row["size"])
         # Weights times B change the pair by at most B h when the user comes or goes.
         assert float(row["user_weight"]) == pytest.approx(min(h, size))
         assert float(row["row_weight"]) * size == pytest.approx(min(h, size))
-        assert int(row["rows_kept_at_cap"]) <= view.cap.max_contributions
+        assert int(row["rows_kept_at_cap"]) <= view.cap_choice.max_contributions
         assert row["label"] == Disclosure.PRIVATE.label
     for plot in made.plots.values():
         assert set(plot().columns["contribution_counts"]) == {"private too"}

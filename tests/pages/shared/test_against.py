@@ -100,7 +100,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         module = compare_tab.import_answer_module(name)
         key = against.build_cache_key(one, module.NOT_COMPARED)
         assert key == against.build_cache_key(other, module.NOT_COMPARED)
-        best = module.against_epsilon(DATA, key).compute_best(0.7)
+        best = module.against_epsilon(DATA, key).compute_best_bound_and_error(0.7)
         assert compare_bounds(name, **changes).compute_best_bound_and_error(0.7) == best
 
 
@@ -120,7 +120,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     comparison = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
     assert len(comparison.crossings) == 1 + (personal > 0)
     for epsilon, words in comparison.crossings:
-        alone, nothing, joint, *full = comparison.compute_errors(
+        alone, nothing, joint, *full = comparison.compute_costs(
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
         assert len(full) == (personal > 0)
@@ -133,7 +133,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     assert {epsilon for epsilon, _ in comparison.crossings} <= set(epsilons.tolist())
     plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
-    assert [trace.name for trace in traces][: len(comparison.names)] == list(comparison.names)
+    assert [trace.name for trace in traces][: len(comparison.method_names)] == list(comparison.method_names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
     assert marked == [epsilon for epsilon, _ in comparison.crossings]
 
@@ -142,7 +142,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     parameters = MultitaskParameters(1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
     comparison = compare("multitask", num_users=400, num_tasks=12, tasks_per_user=4.0)
     epsilons = np.array([0.1, 1.0, 5.0])
-    errors = comparison.compute_errors(epsilons)
+    errors = comparison.compute_costs(epsilons)
     assert (errors[1] <= errors[0] * (1.0 + 1e-12)).all()
     # For strongly convex losses the bound is one over the budget, whatever divides it.
     budgets = [
@@ -175,7 +175,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
-        bound, error = comparison.compute_best(epsilon)
+        bound, error = comparison.compute_best_bound_and_error(epsilon)
         trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
         assert bound == weights.best_smooth(rows.histogram, trade_off).bound
         assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)

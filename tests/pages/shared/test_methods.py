@@ -162,7 +162,7 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
         kept = float(np.minimum(h, sizes) @ number)
         errors[h] = 0.25 / kept + 2.0 * (h / kept) ** 2
     best = min(errors, key=errors.__getitem__)
-    assert int(rows) == best == view.cap.max_contributions
+    assert int(rows) == best == view.cap_choice.max_contributions
     assert f"{np.sqrt(errors[best]):.3g}" in rest
 
 

@@ -88,7 +88,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             assert not on_mean.setting.list_differences(on_gap.setting)
             bounds["What weights gain"] = on_gap.solution.comparison.cap.max_contributions
             assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
-                on_mean.solution.smooth.threshold
+                on_mean.solution.smooth_choice.threshold
             )
             drawn = PrivateParameters.from_release(on_mean.setting)
             # Where everybody may know the counts, no draw is needed.
@@ -266,8 +266,10 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at.session_state["mean.counts"] = mean.Counts.PUBLIC
     go(at, "Mean")
-    table = ValueSummary.from_dataset(SECRET, 0.0, 100.0).table
-    problem = mean.MeanProblem(SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
+    table = ValueSummary.from_dataset(SECRET, 0.0, 100.0).table_values
+    problem = mean.MeanProblem(
+        SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table
+    )
     looked = mean.best_cap(problem).max_contributions
     assert looked != cap
     assert f"Keep at most {looked} rows" in shown_texts(at)
@@ -482,8 +484,8 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     (sentence,) = {
         text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")
     }
-    table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table
-    problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
+    table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table_values
+    problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table)
     ratio = math.sqrt(
         mean.capped_variance(problem, 50)
         / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)

@@ -144,7 +144,7 @@ def assert_sentences_for_a_methods_section(methods, document_methods, page):
     # Of private data the same question says nothing that these data say.
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)
     if methods.choice_source is ChoiceSource.COMPUTED:
-        assert methods.sentences not in hidden._text_with_citations
+        assert methods.procedure not in hidden._text_with_citations
         assert "not cover that choice" in hidden.text
     assert hidden.shown_disclosure is Disclosure.PUBLIC
 

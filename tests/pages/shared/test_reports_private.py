@@ -95,7 +95,7 @@ def test_private_numbers_are_left_out_and_that_is_said(report_contents):
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(report_contents):
     at = private_page("Choose privately")
     before = report_contents["private"]()
-    assert before.releases == ()
+    assert before.release_lines == ()
     confirm(at, "private_choose")
     confirm(at, "private_choose")
     content = report_contents["private"]()
@@ -148,9 +148,11 @@ def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
     at.session_state[keys.LOADED_DATA] = session.LoadedData(other, origin)
     wait_for_searches(at)
     second = report_contents["mean"]()
-    assert [line.value for line in first.summary] != [line.value for line in second.summary]
+    assert [line.value_text for line in first.summary_lines] != [
+        line.value_text for line in second.summary_lines
+    ]
     shift = "Figure: When users differ"
-    assert shift in remove_private(first).omitted
+    assert shift in remove_private(first).omitted_sections
     texts = [
         re.sub(
             rf'    "({shift}|Figure: Error over [^"]*)",\n',
@@ -212,17 +214,17 @@ def test_no_text_of_a_report_becomes_markup():
             parameters=MeanParameters(1.0),
         )
         full_report = Report(
-            page=text,
+            page_title=text,
             question=text,
             answers=((text, answer),),
             figures=(plot(text, kind),),
-            settings=(line,),
-            summary=(line,),
+            setting_lines=(line,),
+            summary_lines=(line,),
             disclosure=kind,
-            formulae=text,
-            releases=(line,),
+            formulae_markdown=text,
+            release_lines=(line,),
         )
-        for report in (full_report, replace(remove_private(full_report), omitted=(text,))):
+        for report in (full_report, replace(remove_private(full_report), omitted_sections=(text,))):
             page = Reader(report_html.write_report_html(report, MADE))
             assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
             assert len(page.scripts) == (3 if report.figures else 0)
@@ -409,7 +411,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
     line, _, spent = regression_report.list_lines([draw, draw], paid(1 / 7, 1 / 7))
     assert "0.142858" in line.shown_label
     assert "Draw 2 of these labels" in line.note
-    assert spent.value == "ε = 0.285715, in 2 releases"
+    assert spent.value_text == "ε = 0.285715, in 2 releases"
     assert draw.release.label.endswith("0.142858")
 
 
@@ -419,7 +421,11 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
     (line,) = list_lines([], paid(0.5, 0.25))
-    assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
+    assert (line.value_text, line.number, line.disclosure) == (
+        "ε = 0.75, in 2 releases",
+        0.75,
+        Disclosure.PUBLIC,
+    )
     assert f"counts 2 releases of these {noun} that ended in an error" in line.note
 
 
@@ -439,7 +445,7 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     answer = Answer("", "", (), (), disclosure, parameters=parameters)
     report = report_content.of_answer(MEAN, answer, Source(behind))
     report = remove_private(report) if public_only else report
-    labels = {line.name: line.shown_label for line in report.settings}
+    labels = {line.name: line.shown_label for line in report.setting_lines}
     words = MEAN.get_labels()
     private = disclosure is Disclosure.PRIVATE
     for name in ("lower", "upper", "user_share", "own_bound"):

@@ -49,7 +49,7 @@ def test_the_app_starts_and_its_slider_moves_without_any_private_name() -> None:
 
 @pytest.mark.parametrize("name", FALLBACKS)
 def test_a_missing_name_gives_the_fallback(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builtins.__import__", missing_names.import_without)
+    monkeypatch.setattr("builtins.__import__", missing_names.import_incomplete)
     assert getattr(streamlit_internals, name)(*ARGUMENTS.get(name, ())) == FALLBACKS[name]
 
 

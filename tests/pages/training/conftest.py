@@ -13,7 +13,7 @@ FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 @pytest.fixture(scope="module", autouse=True)
 def all_runs() -> Iterator[None]:
-    """As many runs as on the page; tests of other pages stop at the first curve."""
+    """Make as many runs as on the page; tests of other pages stop at the first curve."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "fill_table", FILL)
         patch.setattr(experiment, "compute_references", REFERENCES)

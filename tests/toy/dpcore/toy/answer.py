@@ -11,13 +11,13 @@ from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
-from dpcore.toy.heavy import heavy_users
+from dpcore.toy.heavy import count_heavy_users
 from dpcore.toy.parameters import ToyParameters
 
 
 def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
-    """How many users have more rows than so many."""
-    rows, heavy = parameters.rows, heavy_users(data.histogram, parameters.rows)
+    """Build the answer: how many users have more rows than so many."""
+    rows, heavy = parameters.rows, count_heavy_users(data.histogram, parameters.rows)
     how, protects = "A count of users was released", Neighbours.ADD_OR_REMOVE_USER
     added = f"{cite_noise('Laplace')} was added to the number of users with more than {rows} rows."
     return Answer(
@@ -46,13 +46,16 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
 
 
 def plot(data: Dataset, name: str, users: float) -> Plot:
-    """Users with more rows, or their share."""
+    """Plot users with more rows, or their share."""
     histogram, key = data.histogram, name.lower()
-    most = histogram.num_users**users
-    found = np.array([heavy_users(histogram, int(size)) for size in histogram.sizes])
+    largest = histogram.num_users**users
+    counts = np.array([count_heavy_users(histogram, int(size)) for size in histogram.sizes])
     across = linear_axis("rows", (0.0, float(histogram.sizes[-1])))
-    upwards = linear_axis(key, (0.0, float(most)))
-    rows, users_shown = Column("rows", histogram.sizes), Column("found", found * most / histogram.num_users)
-    said = (f"toy-{key}", f"Heavy users: {name}", "Fewer have more rows.")
+    upwards = linear_axis(key, (0.0, float(largest)))
+    rows, users_shown = (
+        Column("rows", histogram.sizes),
+        Column("found", counts * largest / histogram.num_users),
+    )
+    texts = (f"toy-{key}", f"Heavy users: {name}", "Fewer have more rows.")
     curves = (Curve(name, rows, users_shown, Style.TOTAL),)
-    return Plot(*said, across, upwards, curves, data.provenance)
+    return Plot(*texts, across, upwards, curves, data.provenance)

@@ -8,7 +8,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, of_values, public
 
 
-class Shown(Option):
+class ShownNumber(Option):
     """The numbers that the page shows."""
 
     USERS = "users", "Users"
@@ -19,7 +19,7 @@ class Shown(Option):
 class ToyParameters(Parameters):
     """The question: users with more than ``rows`` rows are counted, or their share."""
 
-    shown: Shown = public.choice(Shown.USERS, "Show", place=LINE)
+    shown: ShownNumber = public.choice(ShownNumber.USERS, "Show", place=LINE)
     rows: int = of_data.number(5, "More rows than", (1, 10**6), name="rows", place=LINE)
     """Users with more rows are counted."""
     usual_value: float = of_values.number(1.0, "A usual value", name="the usual value", initial=2.5)

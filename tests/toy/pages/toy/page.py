@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.toy.answer import build_answer
-from dpcore.toy.heavy import noisy_counts
+from dpcore.toy.heavy import draw_noisy_counts
 from pages.shared.fields import jobs
 from pages.shared.figures import figures
 from pages.shared.render.question_page import Page
@@ -30,9 +30,9 @@ def simulate(answer: Answer) -> None:
     key, heavy, epsilon = QUESTION.key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
         request = (session.dataset().digest, answer.parameters)
-        jobs.start(key, request, lambda tell, stop: noisy_counts(heavy, epsilon, 50, tell, stop))
-    if not jobs.watch(key, "Simulating") and (done := jobs.find_result(key)) is not None:
-        st.markdown(f"{len(done[1])} runs.")
+        jobs.start(key, request, lambda progress, stop: draw_noisy_counts(heavy, epsilon, 50, progress, stop))
+    if not jobs.watch(key, "Simulating") and (result := jobs.find_result(key)) is not None:
+        st.markdown(f"{len(result[1])} runs.")
 
 
 ToyPage(QUESTION, build_answer, lambda data, parameters, answer: answer).show()
